@@ -314,7 +314,7 @@ fn exports_of_a_run_are_those_that_it_can_give() {
     let message = w.state().messages().join("\n");
     assert!(message.contains(".npz (") && message.contains("B) to "), "{message}");
     assert!(message.contains(&folder.join("runs/usual").display().to_string()), "{message}");
-    w.get_by_label("Show in folder");
+    until(&mut w, "the message is drawn", |w| w.query_by_label("Show in folder").is_some());
     let refused = UiCommand::CancelExport;
     w.state_mut().command(&ctx, refused);
     assert!(w.state().messages().contains(&"No export is running"));

@@ -8,7 +8,7 @@ use crate::support::{
 use neuropil::{
     app::{Start, document::command::UiCommand, views},
     kinds::Model,
-    params::{Params, ValueType, path},
+    params::{ChoiceSpec, Params, ValueType, path},
     project::{self, PlanTree, Project},
     sim::Device,
 };
@@ -54,9 +54,9 @@ impl Subject {
             builder: Some(Arc::new(build)),
             ..Start::default()
         });
-        until(&mut w, "it is built", is_built);
+        // A project that is not a file is built by its first run.
         command(&mut w, UiCommand::RunPause);
-        until(&mut w, "it has run", |w| w.state().session().live.clock.step >= self.steps);
+        until(&mut w, "it has run", |w| is_built(w) && w.state().session().live.clock.step >= self.steps);
         command(&mut w, UiCommand::RunPause);
         until(&mut w, "it pauses", |w| !w.state().session().live.running);
         w
@@ -104,7 +104,7 @@ fn command(w: &mut Window, command: UiCommand) {
 /// What texts on screen do not contain.
 struct Rules {
     model: Model,
-    /// Names of choices in camel case, all kinds.
+    /// Names of choices in camel case, all kinds; without those that are also the title, such as AdamW.
     types: BTreeSet<&'static str>,
     foreign: BTreeSet<&'static str>,
 }
@@ -165,11 +165,12 @@ impl Rules {
 
 fn choices(params: &dyn Params, out: &mut BTreeSet<&'static str>) {
     for spec in params.groups().iter().flat_map(|group| group.params) {
-        match spec.kind {
-            ValueType::Choice(choices) => out.extend(choices.iter().map(|choice| choice.name)),
-            ValueType::OneOf(variants) => out.extend(variants.iter().map(|variant| variant.choice.name)),
-            _ => {}
-        }
+        let choices: Vec<&ChoiceSpec> = match spec.kind {
+            ValueType::Choice(choices) => choices.iter().collect(),
+            ValueType::OneOf(variants) => variants.iter().map(|variant| &variant.choice).collect(),
+            _ => vec![],
+        };
+        out.extend(choices.into_iter().filter(|choice| choice.label() != choice.name).map(|choice| choice.name));
     }
 }
 

@@ -48,11 +48,33 @@ fn held_after(stage: &mut Stage, frames: usize) -> f64 {
     held() as f64 * 1e-6
 }
 
+/// Parts of the views, each of which is a test.
+const PARTS: usize = 4;
+
+#[test]
+fn part_1_of_what_is_remembered_is_bounded() {
+    check_part(0, "memory::part_1_of_what_is_remembered_is_bounded");
+}
+
+#[test]
+fn part_2_of_what_is_remembered_is_bounded() {
+    check_part(1, "memory::part_2_of_what_is_remembered_is_bounded");
+}
+
+#[test]
+fn part_3_of_what_is_remembered_is_bounded() {
+    check_part(2, "memory::part_3_of_what_is_remembered_is_bounded");
+}
+
+#[test]
+fn part_4_of_what_is_remembered_is_bounded() {
+    check_part(3, "memory::part_4_of_what_is_remembered_is_bounded");
+}
+
 /// All views that take data while the simulation runs, with what all of them share: the history of spikes, of fields and of
 /// curves. In a process of its own, so that nothing else allocates meanwhile.
-#[test]
-fn what_is_remembered_is_bounded() {
-    if !alone("memory::what_is_remembered_is_bounded") {
+fn check_part(part: usize, test: &str) {
+    if !alone(test) {
         return;
     }
     // Without a device the textures are never taken, and the memory of the test itself would grow.
@@ -63,7 +85,7 @@ fn what_is_remembered_is_bounded() {
     let mut selection = neuropil::app::document::selection::Selection::default();
     selection.replace("neurons", selected.clone());
     let takes_data = |name: &&str| views::by_name(name).is_some_and(|v| !v.taps(&schema, &selection).is_empty());
-    for name in views::suggest(&schema).into_iter().filter(takes_data) {
+    for name in views::suggest(&schema).into_iter().filter(takes_data).skip(part).step_by(PARTS) {
         let mut stage = Stage::new(name, schema.clone(), (900.0, 500.0)).on(&graphics, true);
         stage.select(&selected);
         let from = fill(&mut stage);

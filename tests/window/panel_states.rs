@@ -168,10 +168,10 @@ fn assert_drawn(picture: &image::RgbaImage, part: egui::Rect, scale: f32, t: &To
     assert!(colors.len() > 8 && *n < all, "{name} is blank: {} colours", colors.len());
 }
 
-/// Theme, its colours, name, pixels per point.
-fn themes() -> [(egui::Theme, Arc<Tokens>, &'static str, f32); 2] {
-    [(egui::Theme::Dark, Tokens::dark(), "dark-100", 1.0), (egui::Theme::Light, Tokens::light(), "light-200", 2.0)]
-}
+/// Theme, its name in files, pixels per point.
+type Look = (egui::Theme, &'static str, f32);
+const DARK: Look = (egui::Theme::Dark, "dark-100", 1.0);
+const LIGHT: Look = (egui::Theme::Light, "light-200", 2.0);
 
 fn bring_up(w: &mut Window, view: &'static str) {
     let ctx = w.ctx.clone();
@@ -183,17 +183,23 @@ fn bring_up(w: &mut Window, view: &'static str) {
 }
 
 #[test]
-fn every_panel_of_a_brain_in_every_state() {
-    if can_draw() {
-        look_at(Subject::Brain);
-    }
+fn every_panel_of_a_brain_in_every_state_in_the_dark_theme() {
+    look_at(Subject::Brain, DARK);
 }
 
 #[test]
-fn every_panel_of_a_population_in_every_state() {
-    if can_draw() {
-        look_at(Subject::Population);
-    }
+fn every_panel_of_a_brain_in_every_state_in_the_light_theme() {
+    look_at(Subject::Brain, LIGHT);
+}
+
+#[test]
+fn every_panel_of_a_population_in_every_state_in_the_dark_theme() {
+    look_at(Subject::Population, DARK);
+}
+
+#[test]
+fn every_panel_of_a_population_in_every_state_in_the_light_theme() {
+    look_at(Subject::Population, LIGHT);
 }
 
 #[test]
@@ -213,37 +219,39 @@ fn the_simulations_cover_every_view() {
 }
 
 /// Panels without data have a Run button; after a failure the same panels show the error and a recovery button.
-fn look_at(subject: Subject) {
-    for (theme, tokens, theme_name, scale) in themes() {
-        let mut waiting_in = HashMap::new();
-        for state in subject.states() {
-            let mut w = window_in(subject, *state, theme);
-            w.set_pixels_per_point(scale);
-            for view in subject.panels(&w, *state) {
-                if view != "window" {
-                    bring_up(&mut w, view);
-                }
-                assert_picture(&mut w, &format!("{view}-{state:?}-{theme_name}").to_lowercase(), &tokens, scale);
-                w.run_steps(2); // a panel that came up is laid out in the next frames
-                let [waiting, failed] = waiting_and_failed(&w);
-                match state {
-                    State::Empty => drop(waiting_in.insert(view, waiting)),
-                    State::Error => {
-                        let said = |w: &Window| Some(&waiting_and_failed(w)[1]) == waiting_in.get(view);
-                        until(&mut w, &format!("{view} says it after a fault"), said);
-                    }
-                    _ => assert_eq!(failed, 0, "{view}, {state:?}"),
-                }
+fn look_at(subject: Subject, (theme, theme_name, scale): Look) {
+    if !can_draw() {
+        return;
+    }
+    let tokens = if theme == egui::Theme::Dark { Tokens::dark() } else { Tokens::light() };
+    let mut waiting_in = HashMap::new();
+    for state in subject.states() {
+        let mut w = window_in(subject, *state, theme);
+        w.set_pixels_per_point(scale);
+        for view in subject.panels(&w, *state) {
+            if view != "window" {
+                bring_up(&mut w, view);
             }
-            let said = if *state == State::Error { "17 is not a number" } else { "edges.csv, line 7" };
-            if matches!(state, State::Error | State::Unbuilt) {
-                assert!(w.query_all_by_label_contains(said).next().is_some(), "{said} in {theme_name}");
+            assert_picture(&mut w, &format!("{view}-{state:?}-{theme_name}").to_lowercase(), &tokens, scale);
+            w.run_steps(2); // a panel that came up is laid out in the next frames
+            let [waiting, failed] = waiting_and_failed(&w);
+            match state {
+                State::Empty => drop(waiting_in.insert(view, waiting)),
+                State::Error => {
+                    let said = |w: &Window| Some(&waiting_and_failed(w)[1]) == waiting_in.get(view);
+                    until(&mut w, &format!("{view} says it after a fault"), said);
+                }
+                _ => assert_eq!(failed, 0, "{view}, {state:?}"),
             }
         }
-        // A population is there before it moves.
-        let most = subject == Subject::Population || waiting_in.values().sum::<usize>() > 5;
-        assert!(most, "most panels wait for the model to run: {waiting_in:?}");
+        let said = if *state == State::Error { "17 is not a number" } else { "edges.csv, line 7" };
+        if matches!(state, State::Error | State::Unbuilt) {
+            assert!(w.query_all_by_label_contains(said).next().is_some(), "{said} in {theme_name}");
+        }
     }
+    // A population is there before it moves.
+    let most = subject == Subject::Population || waiting_in.values().sum::<usize>() > 5;
+    assert!(most, "most panels wait for the model to run: {waiting_in:?}");
 }
 
 /// Draws the window and looks at both halves of it.

@@ -249,52 +249,59 @@ fn a_lasso_in_the_raster_selects_its_elements() {
 }
 
 #[test]
-fn pictures() {
+fn dark_pictures() {
+    draw_pictures(true);
+}
+
+#[test]
+fn light_pictures() {
+    draw_pictures(false);
+}
+
+fn draw_pictures(dark: bool) {
     let Some(graphics) = graphics() else { return };
-    for dark in [true, false] {
-        let theme = if dark { "dark" } else { "light" };
-        let mut filter = Stage::new("filter", schema(), (300.0, 640.0)).on(&graphics, dark);
-        filter.settle();
-        filter.press("Open sensory");
-        filter.press("Show optic");
-        filter.filter("class != olfactory");
-        filter.shoot(&format!("filter-{theme}"));
-        filter.menu("Select sensory");
-        filter.shoot(&format!("filter-menu-{theme}"));
-        let mut matrix = Stage::new("connectivity", schema(), (760.0, 560.0)).on(&graphics, dark);
-        matrix.until(" cells");
-        matrix.settle();
-        matrix.shoot(&format!("matrix-{theme}"));
-        matrix.double_click(egui::pos2(230.0, 205.0));
-        matrix.settle();
-        matrix.until("central by");
-        matrix.shoot(&format!("matrix-drilled-{theme}"));
-        matrix.select(&[17, 18]);
-        matrix.press("Partners");
-        matrix.until(" inputs, ");
-        matrix.settle();
-        matrix.shoot(&format!("partners-{theme}"));
-        matrix.press("Synapses");
-        matrix.settle();
-        matrix.shoot(&format!("synapses-{theme}"));
-        let mut statistics = Stage::new("statistics", schema(), (1000.0, 560.0)).on(&graphics, dark);
-        for _ in 0..20 {
-            statistics.feed(500);
-        }
-        statistics.select(&(0..200).map(|i| i * 690).collect::<Vec<_>>());
-        statistics.until("n = 200  |");
-        statistics.settle();
-        statistics.shoot(&format!("statistics-{theme}"));
-        let mut table = Stage::new("table", schema(), (900.0, 360.0)).on(&graphics, dark);
-        for _ in 0..40 {
-            table.feed(300);
-        }
-        table.filter("super_class = sensory");
-        table.shoot(&format!("table-{theme}"));
-        let mut weights = Stage::new("weights", schema(), (820.0, 420.0)).on(&graphics, dark);
-        weights.until("Levels used");
-        assert!(weights.shoot(&format!("weights-{theme}")) > 20);
+    let theme = if dark { "dark" } else { "light" };
+    let mut filter = Stage::new("filter", schema(), (300.0, 640.0)).on(&graphics, dark);
+    filter.settle();
+    filter.press("Open sensory");
+    filter.press("Show optic");
+    filter.filter("class != olfactory");
+    filter.shoot(&format!("filter-{theme}"));
+    filter.menu("Select sensory");
+    filter.shoot(&format!("filter-menu-{theme}"));
+    let mut matrix = Stage::new("connectivity", schema(), (760.0, 560.0)).on(&graphics, dark);
+    matrix.until(" cells");
+    matrix.settle();
+    matrix.shoot(&format!("matrix-{theme}"));
+    matrix.double_click(egui::pos2(230.0, 205.0));
+    matrix.settle();
+    matrix.until("central by");
+    matrix.shoot(&format!("matrix-drilled-{theme}"));
+    matrix.select(&[17, 18]);
+    matrix.press("Partners");
+    matrix.until(" inputs, ");
+    matrix.settle();
+    matrix.shoot(&format!("partners-{theme}"));
+    matrix.press("Synapses");
+    matrix.settle();
+    matrix.shoot(&format!("synapses-{theme}"));
+    let mut statistics = Stage::new("statistics", schema(), (1000.0, 560.0)).on(&graphics, dark);
+    for _ in 0..20 {
+        statistics.feed(500);
     }
+    statistics.select(&(0..200).map(|i| i * 690).collect::<Vec<_>>());
+    statistics.until("n = 200  |");
+    statistics.settle();
+    statistics.shoot(&format!("statistics-{theme}"));
+    let mut table = Stage::new("table", schema(), (900.0, 360.0)).on(&graphics, dark);
+    for _ in 0..40 {
+        table.feed(300);
+    }
+    table.filter("super_class = sensory");
+    table.shoot(&format!("table-{theme}"));
+    let mut weights = Stage::new("weights", schema(), (820.0, 420.0)).on(&graphics, dark);
+    weights.until("Levels used");
+    assert!(weights.shoot(&format!("weights-{theme}")) > 20);
 }
 
 /// A narrow toolbar puts its drop-downs behind a button; choosing in one of them keeps the button's panel open.

@@ -75,7 +75,7 @@ fn a_file_of_trees_opens_in_the_lineage_view() {
     let mut w = open(Start { path: Some(trees), project: None, ..start(true) });
     until(&mut w, "the lineage is shown", |w| w.query_by_label("Lineage of run.nwk").is_some());
     until(&mut w, "it is counted", |w| {
-        let all = "4 of 4 lines  |  2 alive  |  • 1 splits  |  ◆ 1 merges  |  × 0 deaths";
+        let all = "4 of 4 lines  |  2 alive  |  • 1 split  |  ◆ 1 merge  |  × 0 deaths";
         w.query_by_label_contains(all).is_some()
     });
     // A file that is no tree is refused, with the place.

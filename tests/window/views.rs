@@ -105,87 +105,109 @@ fn views_stay_within_the_budget() {
     }
 }
 
-#[test]
-fn pictures() {
+/// Draws views without and with data.
+fn draw_pictures(names: &[&str], is_dark: bool) {
     let Some(graphics) = graphics() else { return };
-    for dark in [true, false] {
-        for name in NAMES {
-            let size = if name == "brain" || name == "raster" { (1100.0, 680.0) } else { (900.0, 420.0) };
-            let mut stage = Stage::new(name, schema(), size).on(&graphics, dark);
-            let theme = if dark { "dark" } else { "light" };
-            stage.run(3);
-            stage.shoot(&format!("{name}-empty-{theme}"));
-            if matches!(name, "traces" | "histogram" | "table") {
-                stage.select(&[17, 20_500, 61_000, 90_123, 120_007]);
-            }
-            stage.run(2);
-            for _ in 0..60 {
-                stage.feed(200);
-            }
-            stage.settle();
-            let colors = stage.shoot(&format!("{name}-live-{theme}"));
-            assert!(colors > 20, "{name} in {theme} is blank: {colors} colours");
+    for name in names {
+        let size = if matches!(*name, "brain" | "raster") { (1100.0, 680.0) } else { (900.0, 420.0) };
+        let mut stage = Stage::new(name, schema(), size).on(&graphics, is_dark);
+        let theme = if is_dark { "dark" } else { "light" };
+        stage.run(3);
+        stage.shoot(&format!("{name}-empty-{theme}"));
+        if matches!(*name, "traces" | "histogram" | "table") {
+            stage.select(&[17, 20_500, 61_000, 90_123, 120_007]);
         }
+        stage.run(2);
+        for _ in 0..30 {
+            stage.feed(400);
+        }
+        stage.settle();
+        let colors = stage.shoot(&format!("{name}-live-{theme}"));
+        assert!(colors > 20, "{name} in {theme} is blank: {colors} colours");
     }
 }
 
 #[test]
-fn close_up_pictures() {
+fn dark_pictures() {
+    draw_pictures(&NAMES[..10], true);
+}
+
+#[test]
+fn more_dark_pictures() {
+    draw_pictures(&NAMES[10..], true);
+}
+
+#[test]
+fn light_pictures() {
+    draw_pictures(&NAMES[..10], false);
+}
+
+#[test]
+fn more_light_pictures() {
+    draw_pictures(&NAMES[10..], false);
+}
+
+#[test]
+fn dark_close_up_pictures() {
+    draw_close_ups(true);
+}
+
+#[test]
+fn light_close_up_pictures() {
+    draw_close_ups(false);
+}
+
+fn draw_close_ups(dark: bool) {
     let Some(graphics) = graphics() else { return };
-    for dark in [true, false] {
-        let theme = if dark { "dark" } else { "light" };
-        let mut raster = Stage::new("raster", schema(), (1100.0, 680.0)).on(&graphics, dark);
-        raster.with_mut(|s| (0..60).for_each(|_| s.feed(200)));
-        raster.settle();
-        raster.wheel(pos2(600.0, 200.0), 700.0, Modifiers::NONE);
-        raster.settle();
-        raster.shoot(&format!("raster-ticks-{theme}"));
-        raster.select(&(100..400).collect::<Vec<_>>());
-        raster.double_click(pos2(600.0, 300.0));
-        raster.settle();
-        raster.shoot(&format!("raster-selected-{theme}"));
+    let theme = if dark { "dark" } else { "light" };
+    let mut raster = Stage::new("raster", schema(), (1100.0, 680.0)).on(&graphics, dark);
+    raster.with_mut(|s| (0..60).for_each(|_| s.feed(200)));
+    raster.settle();
+    raster.wheel(pos2(600.0, 200.0), 700.0, Modifiers::NONE);
+    raster.settle();
+    raster.shoot(&format!("raster-ticks-{theme}"));
+    raster.select(&(100..400).collect::<Vec<_>>());
+    raster.double_click(pos2(600.0, 300.0));
+    raster.settle();
+    raster.shoot(&format!("raster-selected-{theme}"));
 
-        let mut statistics = Stage::new("statistics", schema(), (1000.0, 520.0)).on(&graphics, dark);
-        statistics.with_mut(|s| (0..120).for_each(|_| s.feed(200)));
-        statistics.press("Use all neurons");
-        statistics.settle();
-        statistics.choose("Power", "spectrogram");
-        statistics.settle();
-        assert!(statistics.painted_below(0.0).iter().any(|t| t == "Spectrogram of the mean rate"));
-        statistics.shoot(&format!("statistics-spectrogram-{theme}"));
+    let mut statistics = Stage::new("statistics", schema(), (1000.0, 520.0)).on(&graphics, dark);
+    statistics.with_mut(|s| (0..120).for_each(|_| s.feed(200)));
+    statistics.press("Use all neurons");
+    statistics.settle();
+    statistics.choose("Power", "spectrogram");
+    statistics.settle();
+    assert!(statistics.painted_below(0.0).iter().any(|t| t == "Spectrogram of the mean rate"));
+    statistics.shoot(&format!("statistics-spectrogram-{theme}"));
 
-        let mut brain = Stage::new("brain", schema(), (1100.0, 680.0)).on(&graphics, dark);
-        brain.with_mut(|s| (0..60).for_each(|_| s.feed(200)));
-        brain.settle();
-        brain.drag(pos2(550.0, 300.0), vec2(70.0, 40.0), Modifiers::ALT);
-        brain.drag_path(
-            &[(450.0, 250.0), (560.0, 220.0), (640.0, 300.0), (560.0, 380.0), (470.0, 350.0)],
-            Modifiers::ALT,
-        );
-        brain.drag(pos2(550.0, 300.0), vec2(90.0, -50.0), Modifiers::NONE);
-        brain.settle();
-        assert!(!brain.selection().is_empty(), "the lasso selected nothing");
-        brain.shoot(&format!("brain-lasso-{theme}"));
-        brain.select(&[20_500, 61_000, 90_123]);
-        brain.choose("Edges", "both");
-        brain.settle();
-        assert!(brain.says(" connections"), "what is drawn of the selected is said");
-        brain.shoot(&format!("brain-edges-{theme}"));
-        brain.choose("Edges", "none");
-        brain.choose("Colour", "Rate field");
-        brain.with_mut(|s| s.feed(200));
-        brain.settle();
-        brain.shoot(&format!("brain-field-{theme}"));
-        let tokens = if dark { Tokens::dark() } else { Tokens::light() };
-        let ends = [colormap::BELOW, colormap::ABOVE].map(|i| Colormap::default().fixed_table(&tokens)[i]);
-        let before = ends.map(|end| brain.count_pixels(end)); // of categories, in the legend
-        brain.press("Auto");
-        brain.settle();
-        brain.shoot(&format!("brain-range-{theme}"));
-        let marks = ends.map(|end| brain.count_pixels(end));
-        let is_more = |(now, before): (usize, usize)| now > before + 3;
-        assert!(marks.into_iter().zip(before).all(is_more), "values beyond a locked range: {before:?}, {marks:?}");
-    }
+    let mut brain = Stage::new("brain", schema(), (1100.0, 680.0)).on(&graphics, dark);
+    brain.with_mut(|s| (0..60).for_each(|_| s.feed(200)));
+    brain.settle();
+    brain.drag(pos2(550.0, 300.0), vec2(70.0, 40.0), Modifiers::ALT);
+    brain.drag_path(&[(450.0, 250.0), (560.0, 220.0), (640.0, 300.0), (560.0, 380.0), (470.0, 350.0)], Modifiers::ALT);
+    brain.drag(pos2(550.0, 300.0), vec2(90.0, -50.0), Modifiers::NONE);
+    brain.settle();
+    assert!(!brain.selection().is_empty(), "the lasso selected nothing");
+    brain.shoot(&format!("brain-lasso-{theme}"));
+    brain.select(&[20_500, 61_000, 90_123]);
+    brain.choose("Edges", "both");
+    brain.settle();
+    assert!(brain.says(" connections"), "what is drawn of the selected is said");
+    brain.shoot(&format!("brain-edges-{theme}"));
+    brain.choose("Edges", "none");
+    brain.choose("Colour", "Rate field");
+    brain.with_mut(|s| s.feed(200));
+    brain.settle();
+    brain.shoot(&format!("brain-field-{theme}"));
+    let tokens = if dark { Tokens::dark() } else { Tokens::light() };
+    let ends = [colormap::BELOW, colormap::ABOVE].map(|i| Colormap::default().fixed_table(&tokens)[i]);
+    let before = ends.map(|end| brain.count_pixels(end)); // of categories, in the legend
+    brain.press("Auto");
+    brain.settle();
+    brain.shoot(&format!("brain-range-{theme}"));
+    let marks = ends.map(|end| brain.count_pixels(end));
+    let is_more = |(now, before): (usize, usize)| now > before + 3;
+    assert!(marks.into_iter().zip(before).all(is_more), "values beyond a locked range: {before:?}, {marks:?}");
 }
 
 #[test]

@@ -31,6 +31,12 @@ fn save(folder: &TempFolder) -> String {
     path.display().to_string()
 }
 
+/// Clicks the button, which may be below the visible part of the inspector.
+fn take_shape(w: &mut Window) {
+    w.get_by_label(BUTTON).click_accesskit();
+    w.run_steps(3);
+}
+
 fn opened() -> Window {
     let project = Project { seed: 3, ..new_project("transformer").expect("a kind") };
     let mut w = open(Start { project: Some(project), ..start(false) });
@@ -45,7 +51,7 @@ fn the_shape_of_a_file_is_taken_in_one_click_and_undone_in_one() {
     assert!(w.query_by_label(BUTTON).is_none(), "no file is chosen");
     set(&mut w, &format!("data.weights={file}"));
     let before = ["model.layers", "model.heads", "model.width", "model.context"].map(|name| value(&w, name));
-    w.get_by_label(BUTTON).click();
+    take_shape(&mut w);
     until(&mut w, "the shape is taken", |w| value(w, "model.layers") == "1");
     let of_file = ["model.heads", "model.width", "model.context", "model.activation"].map(|name| value(&w, name));
     assert_eq!(of_file, ["2", "8", "20", "GeluErf"]);
@@ -57,7 +63,7 @@ fn the_shape_of_a_file_is_taken_in_one_click_and_undone_in_one() {
     assert_eq!(["model.layers", "model.heads", "model.width", "model.context"].map(|name| value(&w, name)), before);
     // A file that is not of a transformer changes nothing, and says why.
     fs::write(&file, "no tensors").unwrap();
-    w.get_by_label(BUTTON).click();
+    take_shape(&mut w);
     until(&mut w, "the reason is shown", |w| {
         w.state()
             .messages()

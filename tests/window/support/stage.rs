@@ -344,10 +344,12 @@ impl Stage {
     /// Of a panel with data this high: what it frames its canvas with gives way, and its content leaves the caption
     /// alone.
     pub fn lower(view: &str, schema: &SimSchema, feed: impl Fn(&mut Self)) {
+        let mut stage = Self::new(view, schema.clone(), (420.0, 140.0)).headless();
+        stage.run(2);
+        feed(&mut stage);
         for height in [140.0, 108.0, 100.0, 70.0, 54.0] {
-            let mut stage = Self::new(view, schema.clone(), (420.0, height)).headless();
-            stage.run(2);
-            feed(&mut stage);
+            stage.size.1 = height;
+            stage.harness().set_size(Vec2::new(420.0, height));
             stage.settle();
             let seen = stage.painted_below(height - 20.0);
             assert!(height < 108.0 || seen.len() <= 1, "{view} of {height} points draws over its caption: {seen:?}");
