@@ -381,6 +381,13 @@ pub fn elide(painter: &Painter, text: &str, font: &egui::FontId, width: f32) -> 
     String::new()
 }
 
+/// Truncates a text to a width before its last occurrence of `mark`, so that the end, such as a number, stays: `inhib… #3401`.
+pub fn elide_before(painter: &Painter, text: &str, mark: &str, font: &egui::FontId, width: f32) -> String {
+    let (head, end) = text.split_at(text.rfind(mark).unwrap_or(text.len()));
+    let end_width = painter.layout_no_wrap(end.to_owned(), font.clone(), Color32::WHITE).size().x;
+    elide(painter, head, font, width - end_width) + end
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -411,6 +418,16 @@ mod tests {
         assert_eq!(parts(62.0), (true, false, 34.0));
         assert_eq!(parts(54.0), (false, false, 54.0));
         assert_eq!(parts(0.0), (false, false, 0.0));
+    }
+
+    #[test]
+    fn the_number_at_the_end_of_a_name_stays() {
+        egui::__run_test_ui(|ui| {
+            let of = |width| elide_before(ui.painter(), "inhibitory #3401", " #", &small(ui), width);
+            assert_eq!(of(500.0), "inhibitory #3401");
+            let short = of(70.0);
+            assert!(short.starts_with('i') && short.ends_with("… #3401"), "{short}");
+        });
     }
 
     #[test]

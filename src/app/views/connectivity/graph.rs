@@ -172,7 +172,7 @@ fn node_ui(ui: &mut Ui, place: &Place<'_>, ctx: &mut ViewCtx<'_>, set: &Arc<Elem
     let right = place.area.right_center() - Vec2::X * 6.0;
     let number = painter.text(right, Align2::RIGHT_CENTER, short(partner.net), kit::mono(ui), ctx.tokens.text_sub);
     let left: Pos2 = place.area.left_center() + Vec2::X * 17.0;
-    let text = kit::elide(painter, &name, &kit::small(ui), number.left() - left.x - 6.0);
+    let text = kit::elide_before(painter, &name, " #", &kit::small(ui), number.left() - left.x - 6.0);
     painter.text(left, Align2::LEFT_CENTER, text, kit::small(ui), ctx.tokens.text);
     if response.hovered() && (ctx.selection.set == set.name) {
         ctx.selection.hovered = Some(element);

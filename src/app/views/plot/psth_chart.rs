@@ -16,7 +16,7 @@ use crate::{
     },
     sim::ElementSet,
 };
-use egui::{Align2, Color32, FontId, Painter, Rect, Stroke, Ui, Vec2, pos2};
+use egui::{Align2, Color32, Painter, Rect, Stroke, Ui, Vec2, pos2};
 
 /// Height of a row of the legend, points.
 const ROW: f32 = 15.0;
@@ -107,13 +107,6 @@ fn label(curve: &Curve, psth: &Psth) -> String {
     }
 }
 
-/// Shortens the name of a curve to a width, but not the number of its elements.
-fn shortened(painter: &Painter, label: &str, font: &FontId, width: f32) -> String {
-    let (name, n) = label.split_at(label.rfind(" (n = ").unwrap_or(label.len()));
-    let n_width = painter.layout_no_wrap(n.to_owned(), font.clone(), Color32::WHITE).size().x;
-    kit::elide(painter, name, font, width - n_width) + n
-}
-
 /// Draws the axis around an onset, or a hint if there is no onset.
 fn paint_around(
     ui: &Ui,
@@ -175,7 +168,7 @@ fn legend(ui: &mut Ui, area: Rect, entries: &[LegendEntry], ctx: &ViewCtx<'_>) {
         let row = area.top() + ROW * i as f32 + ROW / 2.0;
         painter.circle_filled(pos2(area.left() + 5.0, row), 3.5, entry.color);
         let value = painter.layout_no_wrap(entry.value.clone(), kit::mono(ui), ctx.tokens.text_sub).size().x;
-        let text = shortened(&painter, &entry.name, &kit::small(ui), area.width() - value - 26.0);
+        let text = kit::elide_before(&painter, &entry.name, " (n = ", &kit::small(ui), area.width() - value - 26.0);
         painter.text(pos2(area.left() + 14.0, row), Align2::LEFT_CENTER, text, kit::small(ui), ctx.tokens.text);
         let right = pos2(area.right() - 6.0, row);
         painter.text(right, Align2::RIGHT_CENTER, &entry.value, kit::mono(ui), ctx.tokens.text_sub);
