@@ -112,13 +112,18 @@ fn is_of(stream: &Stream, (probe, args): &(String, String)) -> bool {
     stream.probe == *probe && stream.args == *args
 }
 
-/// Returns the recorded series, the result of the kind first, then the rates of named groups.
+/// Returns the streams of series that begin with the run: the result of the kind first, those without samples last.
+fn ordered(manifest: &Manifest) -> Vec<&Stream> {
+    let mut recorded: Vec<&Stream> = fixed_series(manifest).filter(|s| s.from_step == 0).collect();
+    let result = Model::by_name(&manifest.kind).and_then(|model| model.result_probe());
+    recorded.sort_by_key(|stream| (stream.n_bytes == 0, Some(stream.probe.as_str()) != result));
+    recorded
+}
+
+/// Returns the recorded series in their order, then the rates of named groups.
 pub fn offered(run: &RunFolder, groups: &RunGroups) -> Vec<SeriesName> {
     let manifest = &run.manifest;
-    let recorded = fixed_series(manifest).filter(|s| s.from_step == 0).map(|s| name_of(&manifest.kind, s));
-    let mut all: Vec<SeriesName> = recorded.collect();
-    let result = Model::by_name(&manifest.kind).and_then(|model| model.result_probe());
-    all.sort_by_key(|series| Some(series.key.0.as_str()) != result);
+    let mut all: Vec<SeriesName> = ordered(manifest).into_iter().map(|s| name_of(&manifest.kind, s)).collect();
     let rates = group_rate::offered(run, groups).into_iter();
     // The title has the unit, which depends on the set of elements.
     let named = |(key, title): (_, String)| SeriesName { key, label: title.clone(), unit: "", title, lanes: vec![] };
@@ -196,4 +201,27 @@ fn name_of(kind: &str, stream: &Stream) -> SeriesName {
     let lanes = if stream.width > 1 { stream.lanes.clone() } else { vec![] };
     let unit = probe.map_or("", |probe| probe.unit);
     SeriesName { key: (stream.probe.clone(), stream.args.clone()), label, unit, title, lanes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The result is shown by default, unless it has no samples.
+    #[test]
+    fn a_series_without_samples_is_not_the_first() {
+        let of = |n_bytes: u64| {
+            let stream = |probe: &str, n_bytes| Stream {
+                probe: probe.into(),
+                shape: "series".into(),
+                width: 1,
+                n_bytes,
+                ..Stream::default()
+            };
+            let streams = vec![stream("loss", 12), stream("held_out", n_bytes)];
+            let manifest = Manifest { kind: "transformer".into(), streams, ..Manifest::default() };
+            ordered(&manifest).iter().map(|stream| stream.probe.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!((of(12), of(0)), (vec!["held_out".into(), "loss".into()], vec!["loss".into(), "held_out".into()]));
+    }
 }
