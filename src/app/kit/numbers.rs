@@ -11,10 +11,11 @@ pub fn value(v: f64) -> String {
     if v.is_finite() { text::significant(v, 4, LARGE) } else { "—".into() }
 }
 
-/// Formats a changing value with three significant digits; large values have no decimals.
+/// Formats a changing value with three significant digits; large values have no decimals and grouped digits.
 pub fn reading(v: f32) -> String {
     let v = f64::from(v);
     match v.is_finite() {
+        true if (1e3..LARGE).contains(&v.abs()) => fixed(v, 0),
         true if v.abs() < LARGE => text::significant(v, 3, LARGE),
         true => value(v.round()),
         false => "—".into(),
@@ -145,7 +146,7 @@ mod tests {
         assert_eq!(value(0.0125), "0.0125");
         assert_eq!(value(-52.0), "-52");
         assert_eq!(value(1234.5), "1234");
-        assert_eq!([0.003_123, 26.784, 255_006.4, 0.0].map(reading), ["0.00312", "26.8", "255006", "0"]);
+        assert_eq!([0.003_123, 26.784, 255_006.4, 0.0].map(reading), ["0.00312", "26.8", "255,006", "0"]);
         assert_eq!([1234.56, -0.04, 7.0, 0.0].map(|v| fixed(v, 1)), ["1,234.6", "−0.04", "7.0", "0.0"]);
         assert_eq!([0.000_2, 0.000_02, 3e-30].map(|v| fixed(v, 4)), ["0.0002", "2e-5", "3e-30"]);
         assert_eq!([0.000_2, 0.000_02, 1e6, f64::NAN].map(value), ["0.0002", "2e-5", "1e6", "—"]);
