@@ -9,6 +9,9 @@ use egui::{
     Vec2, WidgetInfo, accesskit::Role, pos2, vec2,
 };
 
+/// Margin of a text field in a menu, where egui would use the narrow margin of menu entries.
+pub const FIELD_MARGIN: egui::Margin = egui::Margin::symmetric(6, 4);
+
 /// Draws a frameless icon button with a name for screen readers and the tooltip.
 pub fn icon_button(ui: &mut Ui, glyph: &str, name: &str) -> Response {
     icon_toggle(ui, glyph, name, false)

@@ -191,7 +191,9 @@ impl ParameterList {
         let shown = list.show_ui(ui, |ui| {
             widgets::raise_list(ui);
             let field = TextEdit::singleline(&mut self.filter).desired_width(f32::INFINITY);
-            let field = ui.add(field.hint_text("Filter parameters")).accessible_name("Filter parameters to sweep");
+            let field = ui
+                .add(field.hint_text("Filter parameters").margin(widgets::FIELD_MARGIN))
+                .accessible_name("Filter parameters to sweep");
             if is_new {
                 field.request_focus();
             }

@@ -17,6 +17,7 @@ pub fn button_ui(ui: &mut Ui, search: &mut String, choices: &mut Choices, table:
         ui.set_width(WIDTH);
         ui.horizontal(|ui| {
             let field = TextEdit::singleline(search).hint_text("Find column").desired_width(WIDTH - 90.0);
+            let field = field.margin(widgets::FIELD_MARGIN);
             let hint = "Searches titles and names, also of parameters that do not differ";
             let field = ui.add(field).on_hover_text(hint).accessible_name("Find column");
             if button.clicked() {

@@ -102,6 +102,7 @@ fn known_ui(ui: &mut Ui, library: &mut Library, targets: &[PathBuf], tag: &str, 
 /// Draws the field for new tags; Enter adds them.
 fn new_ui(ui: &mut Ui, library: &mut Library, field: &mut TagField, targets: &[PathBuf], is_opened: bool) {
     let edit = TextEdit::singleline(&mut field.text).hint_text("New tag, Enter").desired_width(WIDTH - 12.0);
+    let edit = edit.margin(widgets::FIELD_MARGIN);
     let hint = "Enter adds the tag; spaces separate several";
     let response = ui.add(edit).on_hover_text(hint).accessible_name("New tag");
     if is_opened {
