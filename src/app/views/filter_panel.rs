@@ -14,7 +14,7 @@ use crate::{
     },
     engine::SimSchema,
     query::{self, Completion},
-    sim::{ElementSet, FREE_SLOT, Meaning, ProbeSpec},
+    sim::{ElementSet, FREE_SLOT, Meaning, ProbeSpec, Shape},
 };
 use egui::{
     Align2, Color32, Id, Key, Popup, Pos2, Rect, RichText, Sense, TextEdit, Ui, UiBuilder, Vec2, WidgetInfo,
@@ -50,14 +50,18 @@ enum Line {
     Node(usize, u32),
 }
 
-/// Returns an example query with a category and fields of the set, so that it is valid.
+/// Returns an example query with a category and fields of the set, so that it is valid. Fields are compared with the middle of their
+/// range, so that the query separates elements.
 fn example(ctx: &ViewCtx<'_>, set: &ElementSet) -> String {
     let numbers = fields::over(ctx.schema, set.name, |m| m == Meaning::Number);
     let category = set.columns.iter().find_map(|c| Some((&c.name, c.labels.iter().find(|label| !label.is_empty())?)));
     let quote = |label: &str| if label.contains(' ') { format!("\"{label}\"") } else { label.to_owned() };
     let category = category.map(|(column, label)| format!("{column} = {}", quote(label)));
-    let number = |(p, sign): (&ProbeSpec, &str)| match p.unit {
-        "Hz" => format!("{} > 20 Hz", fields::query_name(p)),
+    let number = |(p, sign): (&ProbeSpec, &str)| match (p.unit, p.shape) {
+        ("Hz", _) => format!("{} > 20 Hz", fields::query_name(p)),
+        (_, Shape::Field { range: (low, high), .. }) if (high - low).is_finite() => {
+            format!("{} {sign} {}", fields::query_name(p), f32::midpoint(low, high))
+        }
         _ => format!("{} {sign} 1", fields::query_name(p)),
     };
     let signs = if category.is_some() { &[">"][..] } else { &["<", ">"] };
