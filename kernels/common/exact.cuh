@@ -78,4 +78,17 @@ __device__ inline float exp(float x) {
     return y * __int_as_float(((int)n + 127) << 23);
 }
 
+// 1 - exp(-x) for x >= 0 without cancellation: a Taylor polynomial below 0.35, exp above.
+__device__ inline float one_minus_exp(float x) {
+    if (x > 0.35f) return 1.0f - exp(-x);
+    float y = 1.0f / 5040.0f;
+    y = y * x + -1.0f / 720.0f;
+    y = y * x + 1.0f / 120.0f;
+    y = y * x + -1.0f / 24.0f;
+    y = y * x + 1.0f / 6.0f;
+    y = y * x + -0.5f;
+    y = y * x + 1.0f;
+    return y * x;
+}
+
 }  // namespace exact

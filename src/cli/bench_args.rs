@@ -16,7 +16,7 @@ pub(super) struct BenchArgs {
     /// compares their pictures; `taps` measures what five readings at 60 Hz cost a project;
     /// `transformer` measures operations against their roofline and training steps, beside the fastest of several settings of
     /// PyTorch where `python3` has it;
-    /// `synaptic` measures training steps, and with --text the losses of variants.
+    /// `synaptic` measures training steps, and with --text the losses of variants; `evolution` measures generations.
     #[arg(default_value = "spiking")]
     pub kind: String,
     /// Result as JSON.

@@ -168,6 +168,8 @@ kinds! {
     Transformer = transformer::TransformerKind,
     /// A language model with presynaptic release and a lineage of experts.
     Synaptic = synaptic::SynapticKind,
+    /// A language model of ternary weights that evolves without gradients.
+    Evolution = evolution::EvolutionKind,
     /// Experts on a stream of symbols: a demonstration of all shapes of data.
     #[cfg(feature = "demo")]
     Demo = demo::DemoKind,

@@ -16,6 +16,7 @@ mod sums;
 mod wide;
 
 pub use sums::{LANES, max, sums};
+pub(crate) use wide::wide_fn;
 pub use wide::{Loop, wide, wide_loop};
 
 use super::gemm::cpu::{Element, Sum};

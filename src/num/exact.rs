@@ -79,36 +79,37 @@ pub fn normal(word: u32) -> f32 {
     std::f32::consts::SQRT_2 * (p * x)
 }
 
-/// Returns the exponential function (Cephes `expf`): 0 below -87, infinite above 88.
+/// Returns the exponential function (Cephes `expf`): 0 below -87, infinite above 88. Choices are selections, so that loops
+/// vectorise.
+#[inline(always)]
 #[expect(clippy::excessive_precision, reason = "published coefficients")]
 pub fn exp(x: f32) -> f32 {
-    if x > 88.0 {
-        return f32::INFINITY;
-    }
-    if x < -87.0 {
-        return 0.0;
-    }
-    let n = (x * std::f32::consts::LOG2_E + 0.5).floor();
-    let r = x - n * 0.693_359_375;
+    let within = x.clamp(-87.0, 88.0);
+    let n = (within * std::f32::consts::LOG2_E + 0.5).floor();
+    let r = within - n * 0.693_359_375;
     let r = r - n * -2.121_944_40e-4;
-    let mut y = 1.987_569_15e-4_f32;
-    for c in [1.398_199_95e-3, 8.333_451_91e-3, 4.166_579_58e-2, 1.666_666_55e-1, 5.000_000_12e-1] {
-        y = y * r + c;
-    }
+    let y = 1.987_569_15e-4_f32 * r + 1.398_199_95e-3;
+    let y = y * r + 8.333_451_91e-3;
+    let y = y * r + 4.166_579_58e-2;
+    let y = y * r + 1.666_666_55e-1;
+    let y = y * r + 5.000_000_12e-1;
     let y = y * (r * r) + r + 1.0;
-    y * f32::from_bits(((n as i32 + 127) as u32) << 23)
+    // `n` is a whole number: the cast is exact, and 0 for NaN, which `y` keeps.
+    let y = y * f32::from_bits(((n as i32 + 127) as u32) << 23);
+    let y = if x < -87.0 { 0.0 } else { y };
+    if x > 88.0 { f32::INFINITY } else { y }
 }
 
 /// Returns `1 - exp(-x)` for `x >= 0` without cancellation: a Taylor polynomial below 0.35, [`exp`] above.
+#[inline(always)]
 pub fn one_minus_exp(x: f32) -> f32 {
-    if x > 0.35 {
-        return 1.0 - exp(-x);
-    }
-    let mut y = 1.0 / 5_040.0;
-    for c in [-1.0 / 720.0, 1.0 / 120.0, -1.0 / 24.0, 1.0 / 6.0, -0.5, 1.0] {
-        y = y * x + c;
-    }
-    y * x
+    let y = 1.0 / 5_040.0 * x + -1.0 / 720.0;
+    let y = y * x + 1.0 / 120.0;
+    let y = y * x + -1.0 / 24.0;
+    let y = y * x + 1.0 / 6.0;
+    let y = y * x + -0.5;
+    let y = y * x + 1.0;
+    if x > 0.35 { 1.0 - exp(-x) } else { y * x }
 }
 
 #[cfg(test)]

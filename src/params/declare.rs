@@ -142,7 +142,7 @@ macro_rules! choices {
 
 /// Declares a kind's parameters as a struct of groups. `name: Group` is one group, `name: [Group]` a list;
 /// `#[title("…")]` is its heading, `#[role(…)]` its role, `#[show_if(|tree| …)]` hides a group that does not apply,
-/// `#[alias("…")]` is a former name.
+/// `#[alias("…")]` is a former name, `#[steps("…")]` the name of a step of the kind, in which the group counts steps.
 #[macro_export]
 macro_rules! param_tree {
     (
@@ -154,6 +154,7 @@ macro_rules! param_tree {
                 $(#[role($role:ident)])?
                 $(#[show_if($show:expr)])?
                 $(#[alias($alias:literal)])*
+                $(#[steps($steps:literal)])?
                 $group:ident : $Group:tt
             ),* $(,)?
         }
@@ -171,7 +172,12 @@ macro_rules! param_tree {
                     docs: concat!($($docs, "\n"),*),
                     aliases: &[ $($alias),* ],
                     role: $crate::params::Role::or_plain(&[ $($crate::params::Role::$role)? ]),
-                    params: <$crate::param_tree!(@type $Group) as $crate::params::TreeNode>::SPECS,
+                    params: {
+                        const DECLARED: &[$crate::params::ParamSpec] = <$crate::param_tree!(@type $Group) as $crate::params::TreeNode>::SPECS;
+                        const NAMED: [$crate::params::ParamSpec; DECLARED.len()] =
+                            $crate::params::named_steps(DECLARED, concat!($($steps)?));
+                        &NAMED
+                    },
                     list: <$crate::param_tree!(@type $Group) as $crate::params::TreeNode>::LIST,
                 } ),* ];
                 GROUPS

@@ -39,7 +39,7 @@ use one_of::{Part, VariantSpec};
 pub use role::Role;
 pub use schedule::Schedule;
 use serde::{Serialize, de::DeserializeOwned, ser::SerializeStructVariant};
-pub use spec::ParamSpec;
+pub use spec::{ParamSpec, named_steps};
 use std::borrow::Cow;
 pub use tree::TreeNode;
 pub use unit::Unit;

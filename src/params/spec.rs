@@ -248,3 +248,17 @@ impl ParamSpec {
         }
     }
 }
+
+/// Returns the parameters with the unit [`Unit::Steps`] replaced by [`Unit::Count`] of `name`; unchanged if the name is empty.
+pub const fn named_steps<const N: usize>(specs: &'static [ParamSpec], name: &'static str) -> [ParamSpec; N] {
+    let mut named = [ParamSpec::new("", "", ValueType::Bool); N];
+    let mut i = 0;
+    while i < N {
+        named[i] = specs[i];
+        if matches!(named[i].unit, Unit::Steps) && !name.is_empty() {
+            named[i].unit = Unit::Count(name);
+        }
+        i += 1;
+    }
+    named
+}

@@ -205,6 +205,7 @@ fn models() -> Vec<Model> {
         "model.width=16",
         "model.context=16",
         "training.batch=2",
+        "strategy.population=32",
         "data.grammar_bytes=10000",
         "measure.held_out_every=20",
         "measure.sample_every=10",

@@ -21,7 +21,7 @@ use std::{
 const SEED: u64 = 0x0123_4567_89ab_cdef;
 const STEP: u64 = 0x1_0000_0002;
 /// Words the C++ side writes for each word it reads.
-const OUTPUTS: usize = 12;
+const OUTPUTS: usize = 13;
 
 const HARNESS: &str = r"
 #include <cmath>
@@ -45,7 +45,7 @@ int main() {
         const float positive = __int_as_float((int)(0x00800000u + w % 0x7f000000u));
         const float signed_unit = 2.0f * exact::unit(w) - 1.0f;
         const unsigned long long events = events_of_block(0x0123456789abcdefull, 0x302u, at_most, 0x100000000ull + w % 5, w);
-        const uint32_t out[12] = {
+        const uint32_t out[13] = {
             d.x, d.y, d.z, d.w,
             draw_of_step(0x0123456789abcdefull, 2u, w, 77u),
             (uint32_t)__float_as_int(exact::normal(w)),
@@ -54,8 +54,9 @@ int main() {
             (uint32_t)fixed::from_real((double)(signed_unit * 65536.0f)),
             (uint32_t)events, (uint32_t)(events >> 32),
             events_of_steps(0x0123456789abcdefull, 0x302u, at_most, w, 1 + w % 32, 77u),
+            (uint32_t)__float_as_int(exact::one_minus_exp(fabs(signed_unit) * 2.0f)),
         };
-        fwrite(out, 4, 12, stdout);
+        fwrite(out, 4, 13, stdout);
     }
 }
 ";
@@ -109,6 +110,8 @@ fn twins_agree_bit_for_bit() {
         assert_eq!([events as u32, (events >> 32) as u32], out[9..11], "events of lane {word:#x}");
         let steps =
             |n: u32| (0..n).fold(0, |bits, i| bits | u32::from(train.event(u64::from(*word) + u64::from(i), 77)) << i);
+        let x = (2.0 * exact::unit(*word) - 1.0).abs() * 2.0;
+        assert_eq!(exact::one_minus_exp(x).to_bits(), out[12], "1 - exp of {word:#x}");
         if word % 16 == 3 {
             assert_eq!(steps(1 + word % 32), out[11], "events from step {word:#x}");
         }

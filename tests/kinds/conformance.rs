@@ -115,6 +115,7 @@ conformance!(leaky);
 conformance!(nuclei_population);
 conformance!(transformer);
 conformance!(synaptic);
+conformance!(evolution);
 #[cfg(feature = "demo")]
 conformance!(experts);
 

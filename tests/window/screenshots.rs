@@ -153,7 +153,7 @@ fn workspaces_of_every_kind() {
 }
 
 /// Pictures of the example cards: project, view, label of its image, and simulated time.
-const CARDS: [(&str, &str, &str, f64); 11] = [
+const CARDS: [(&str, &str, &str, f64); 12] = [
     ("fly", "brain", "3D view", 0.3),
     ("fastfly", "brain", "3D view", 0.02),
     ("balanced", "raster", "Spike raster", 1.0),
@@ -164,6 +164,7 @@ const CARDS: [(&str, &str, &str, f64); 11] = [
     ("kuramoto", "circle", "Phase circle", 150.0),
     ("fields", "scatter", "Scatter", 100.0),
     ("nano", "rates", "Time series", 300.0),
+    ("evolution-nano", "brain", "3D view", 20.0),
     ("chars", "matrix", "Attention map", 1.0),
 ];
 

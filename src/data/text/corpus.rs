@@ -109,6 +109,11 @@ impl Corpus {
         }
     }
 
+    /// Returns all tokens in 16 bits; `None` if the vocabulary has more than 65,536 tokens.
+    pub fn narrow(&self) -> Option<&[u16]> {
+        if let Tokens::Narrow(tokens) = &self.tokens { Some(tokens) } else { None }
+    }
+
     /// Returns the text of a range of tokens.
     pub fn text(&self, range: Range<usize>) -> String {
         let mut tokens = vec![0; range.len()];

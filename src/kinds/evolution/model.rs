@@ -215,10 +215,15 @@ impl Sizes {
         }
     }
 
+    /// Returns the number of elements of each tensor: matrices, then vectors.
+    pub fn lengths(&self) -> Vec<usize> {
+        let matrices = self.matrices().into_iter().map(|m| m.rows * m.columns);
+        matrices.chain(Vector::ALL.map(|v| self.len(v))).collect()
+    }
+
     /// Returns the number of trained numbers.
     pub fn parameters(&self) -> usize {
-        let matrices: usize = self.matrices().iter().map(|m| m.rows * m.columns).sum();
-        matrices + Vector::ALL.iter().map(|v| self.len(*v)).sum::<usize>()
+        self.lengths().into_iter().sum()
     }
 }
 

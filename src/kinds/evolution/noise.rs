@@ -3,7 +3,10 @@
 //! The compatible generator repeats the numbers of the program that the model comes from, bit for bit; all its arithmetic is on
 //! 64 bits, wrapping.
 
-use super::model::{Matrix, Sizes, Vector};
+use super::{
+    choices::Generator,
+    model::{Matrix, Sizes, Vector},
+};
 
 /// Increment of the generator, the odd number nearest to `2^64 / φ`.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -31,18 +34,6 @@ pub const fn ternary(word: u64) -> i8 {
         85..170 => 0,
         _ => 1,
     }
-}
-
-/// Generator of the elements of a perturbation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-pub enum Generator {
-    /// Sum of four ternary numbers per element, -4 to 4, standard deviation 1.635.
-    #[default]
-    SumOfFour,
-    /// One ternary number per element.
-    Ternary,
-    /// Number of set bits of a byte less 4, -4 to 4, standard deviation 1.414; eight elements per word.
-    Popcount,
 }
 
 impl Generator {
@@ -135,9 +126,8 @@ impl LowRank {
 
     /// Writes a row of E.
     pub fn row(&self, rank: usize, row: usize, elements: &mut [i8]) {
-        let (rows, factor) = (self.a.len() / rank, Self::factor(rank));
+        let (rows, columns, factor) = (self.a.len() / rank, self.b.len() / rank, Self::factor(rank));
         elements.iter_mut().enumerate().for_each(|(column, e)| {
-            let columns = self.b.len() / rank;
             let product = |k: usize| i32::from(self.a[k * rows + row]) * i32::from(self.b[k * columns + column]);
             *e = (factor * (0..rank).map(product).sum::<i32>()).clamp(-127, 127) as i8;
         });

@@ -1,18 +1,6 @@
 //! Course of a setting over the generations of a run.
 
-/// Form of a course from a first to a last value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-pub enum Form {
-    /// The first value throughout.
-    #[default]
-    Constant,
-    /// Straight line from the first to the last value.
-    Linear,
-    /// Half a period of a cosine.
-    Cosine,
-    /// Equal ratios per generation.
-    Exponential,
-}
+use super::choices::Form;
 
 /// A setting that changes over a run.
 #[derive(Clone, Copy, Debug, PartialEq)]

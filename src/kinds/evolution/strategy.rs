@@ -3,6 +3,8 @@
 //! Losses and weighted sums are integers, so they have no order: results do not depend on threads or on how many members are
 //! evaluated at a time.
 
+use super::choices::{Generator, Shaping, TextChoice};
+
 /// Units per 1 of the weights of pairs.
 pub const PAIR_UNITS: f64 = 1_048_576.0;
 /// Decay of the mean square of a tensor's Z per generation.
@@ -13,18 +15,6 @@ const EPSILON: f32 = 1e-3;
 pub const SHADOW_LIMIT: f32 = 1.5;
 /// Fractional bits of Z that count in its mean square.
 const SQUARE_BITS: u32 = 10;
-
-/// How the fitness of a pair becomes its weight in the update.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-pub enum Shaping {
-    /// Rank, centred and divided by the standard deviation of the ranks.
-    #[default]
-    CentredRank,
-    /// Deviation from the mean in standard deviations.
-    ZScore,
-    /// Sign of the fitness.
-    Sign,
-}
 
 /// Returns the weight of each pair. `fitness` of a pair is `-(loss of + less loss of -)`; only evaluated pairs are passed. Weights
 /// are clipped to ±`clip`. Equal values have the ranks of their order.
@@ -85,42 +75,194 @@ impl MeanSquare {
     }
 }
 
-/// Step of a generation: rate, and threshold of normalised Z below which a weight keeps its value. The threshold of `n` pairs is
-/// the setting times `sqrt(n)`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Rule by which Z changes weights.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Rule {
+    /// Z divided by the root of its running mean square in the tensor.
+    #[default]
+    Normalised,
+    /// Running mean of the normalised Z.
+    Momentum {
+        /// Share of the earlier mean.
+        decay: f32,
+    },
+    /// Z divided by the root of its running mean square in each weight, both corrected for their start (Kingma and Ba 2015).
+    Adam {
+        /// Decays of the first and of the second moment.
+        decay: [f32; 2],
+    },
+}
+
+impl Rule {
+    /// Returns the number of moments that the rule keeps for each weight.
+    pub const fn n_moments(&self) -> usize {
+        match self {
+            Self::Normalised => 0,
+            Self::Momentum { .. } => 1,
+            Self::Adam { .. } => 2,
+        }
+    }
+}
+
+/// Step of a generation: rule, rate, and threshold of normalised Z below which a weight keeps its value. The threshold of `n`
+/// pairs is the setting times `sqrt(n)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Step {
+    pub rule: Rule,
     pub rate: f32,
     pub threshold: f32,
     /// Limit of shadow weights; infinite for none.
     pub shadow_limit: f32,
+    /// Factors of Adam's moments that correct for their start.
+    pub corrections: [f32; 2],
+    /// Whether the rounding error of a weight is kept in 8 bits.
+    pub has_byte_residual: bool,
+}
+
+/// Changes of a tensor in a generation.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TensorChange {
+    /// Number of weights whose ternary value changed; 0 for vectors.
+    pub changed: u64,
+    /// Number of shadow weights at their limit; 0 for vectors.
+    pub saturated: u64,
+    /// Root of the running mean square of Z.
+    pub rms: f32,
 }
 
 impl Step {
-    /// Returns the change of a value; `None` below the threshold.
-    fn change(&self, z: i64, root: f32) -> Option<f32> {
-        let g = as_f32(z) / root;
-        (g.abs() >= self.threshold).then_some(self.rate * g)
+    /// Sets the corrections of Adam for the update with number `update`, counted from 1.
+    #[must_use]
+    pub fn corrected(mut self, update: u64) -> Self {
+        if let Rule::Adam { decay } = self.rule {
+            let power = i32::try_from(update).unwrap_or(i32::MAX);
+            self.corrections = decay.map(|decay| (1.0 / (1.0 - f64::from(decay).powi(power))) as f32);
+        }
+        self
     }
 
-    /// Updates ternary weights through their shadow weights, which accumulate changes smaller than 1. Returns the number of
-    /// weights that changed.
-    pub fn update_matrix(&self, z: &[i64], root: f32, shadow: &mut [f32], weights: &mut [i8]) -> u64 {
-        let mut changed = 0;
-        for ((z, shadow), weight) in z.iter().zip(shadow).zip(weights) {
-            let Some(change) = self.change(*z, root) else { continue };
-            *shadow = (*shadow + change).clamp(-self.shadow_limit, self.shadow_limit);
-            let new = shadow.round_ties_even().clamp(-1.0, 1.0) as i8;
-            changed += u64::from(new != *weight);
-            *weight = new;
+    /// Calls `change` with the change of each element that reaches the threshold. Moments that the rule lacks may be empty.
+    fn changes(&self, z: &[i64], root: f32, [first, second]: [&mut [f32]; 2], mut change: impl FnMut(usize, f32)) {
+        for (i, z) in z.iter().enumerate() {
+            let direction = match self.rule {
+                Rule::Normalised => as_f32(*z) / root,
+                Rule::Momentum { decay } => {
+                    first[i] = decay * first[i] + (1.0 - decay) * (as_f32(*z) / root);
+                    first[i]
+                }
+                Rule::Adam { decay: [a, b] } => {
+                    let z = as_f32(*z);
+                    first[i] = a * first[i] + (1.0 - a) * z;
+                    second[i] = b * second[i] + (1.0 - b) * (z * z);
+                    self.corrections[0] * first[i] / ((self.corrections[1] * second[i]).sqrt() + EPSILON)
+                }
+            };
+            if direction.abs() >= self.threshold {
+                change(i, self.rate * direction);
+            }
         }
-        changed
+    }
+
+    /// Updates ternary weights through their shadow weights, which accumulate changes smaller than 1.
+    pub fn update_matrix(
+        &self,
+        z: &[i64],
+        root: f32,
+        moments: [&mut [f32]; 2],
+        shadow: &mut [f32],
+        weights: &mut [i8],
+    ) -> TensorChange {
+        let mut changed = 0;
+        self.changes(z, root, moments, |i, change| {
+            let moved = (shadow[i] + change).clamp(-self.shadow_limit, self.shadow_limit);
+            let new = ternary_of(moved);
+            shadow[i] = if self.has_byte_residual { with_byte_residual(moved, new) } else { moved };
+            changed += u64::from(new != weights[i]);
+            weights[i] = new;
+        });
+        let saturated = shadow.iter().filter(|s| s.abs() >= self.shadow_limit).count() as u64;
+        TensorChange { changed, saturated, rms: root }
     }
 
     /// Updates a vector of f32.
-    pub fn update_vector(&self, z: &[i64], root: f32, values: &mut [f32]) {
-        for (z, value) in z.iter().zip(values) {
-            *value += self.change(*z, root).unwrap_or(0.0);
+    pub fn update_vector(&self, z: &[i64], root: f32, moments: [&mut [f32]; 2], values: &mut [f32]) -> TensorChange {
+        self.changes(z, root, moments, |i, change| values[i] += change);
+        TensorChange { rms: root, ..TensorChange::default() }
+    }
+}
+
+/// Rounds a shadow weight to -1, 0 or 1, half to even.
+pub fn ternary_of(shadow: f32) -> i8 {
+    shadow.round_ties_even().clamp(-1.0, 1.0) as i8
+}
+
+/// Rounds the difference between a shadow weight and its ternary value to 1/254.
+fn with_byte_residual(shadow: f32, weight: i8) -> f32 {
+    let weight = f32::from(weight);
+    weight + ((shadow - weight) * 254.0).round_ties_even().clamp(-127.0, 127.0) / 254.0
+}
+
+/// Form of the perturbations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoiseForm {
+    /// One integer per weight.
+    FullRank(Generator),
+    /// Two thin factors of -1 and 1 per matrix, of this rank.
+    LowRank(usize),
+}
+
+/// Largest exponent of the scale of perturbations: perturbed weights fit into 8 bits.
+pub const MAX_SHIFT: u32 = 6;
+
+/// Settings that change from generation to generation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Course {
+    pub rate: f32,
+    /// Threshold of normalised Z for one pair.
+    pub threshold: f32,
+    /// Perturbations are scaled by 2^-shift; at most [`MAX_SHIFT`].
+    pub shift: u32,
+    /// Number of pairs that are evaluated.
+    pub pairs: usize,
+}
+
+/// Settings of the strategy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Sequences per member.
+    pub sequences: usize,
+    pub texts: TextChoice,
+    pub noise: NoiseForm,
+    pub shaping: Shaping,
+    /// Limit of the weight of a pair.
+    pub clip: f64,
+    pub rule: Rule,
+    /// Rate of the vectors, relative to that of the matrices.
+    pub vector_rate: f32,
+    pub trains_positions: bool,
+    pub has_byte_residual: bool,
+    pub seed: u64,
+}
+
+impl Settings {
+    /// Returns the weight of each pair in units of `2^-20`, from the losses of its members.
+    pub fn pair_weights(&self, losses: &[[i64; 2]]) -> Vec<i64> {
+        let fitness: Vec<f64> = losses.iter().map(|[plus, minus]| (minus - plus) as f64).collect();
+        shape(&fitness, self.shaping, self.clip).into_iter().map(fixed).collect()
+    }
+
+    /// Returns the steps of matrices and of vectors in update `update`, counted from 1.
+    pub fn steps(&self, course: Course, update: u64) -> [Step; 2] {
+        let matrices = Step {
+            rule: self.rule,
+            rate: course.rate,
+            threshold: course.threshold * (course.pairs as f32).sqrt(),
+            shadow_limit: SHADOW_LIMIT,
+            corrections: [1.0; 2],
+            has_byte_residual: self.has_byte_residual,
         }
+        .corrected(update);
+        [matrices, Step { rate: course.rate * self.vector_rate, ..matrices }]
     }
 }
 
@@ -139,11 +281,37 @@ mod tests {
 
     #[test]
     fn shadow_weights_accumulate_small_changes_within_their_limit() {
-        let step = Step { rate: 0.2, threshold: 0.5, shadow_limit: SHADOW_LIMIT };
+        let step = Step { rate: 0.2, threshold: 0.5, shadow_limit: SHADOW_LIMIT, ..Step::default() };
         let (mut shadow, mut weights) = (vec![0.0; 2], vec![0; 2]);
         let z = [fixed(1.0), fixed(0.25)];
-        let changes: Vec<u64> = (0..12).map(|_| step.update_matrix(&z, 1.0, &mut shadow, &mut weights)).collect();
-        assert_eq!((changes.iter().sum::<u64>(), weights), (1, vec![1, 0]), "the second stays below the threshold");
-        assert_eq!(shadow, [SHADOW_LIMIT, 0.0]);
+        let mut update = || step.update_matrix(&z, 1.0, [&mut [], &mut []], &mut shadow, &mut weights);
+        let changes: Vec<TensorChange> = (0..12).map(|_| update()).collect();
+        assert_eq!(changes.iter().map(|c| c.changed).sum::<u64>(), 1, "the second stays below the threshold");
+        assert_eq!((weights, shadow, changes[11].saturated), (vec![1, 0], vec![SHADOW_LIMIT, 0.0], 1));
+    }
+
+    #[test]
+    fn an_8_bit_rounding_error_accumulates_changes_too() {
+        let step = Step { rate: 0.01, shadow_limit: SHADOW_LIMIT, has_byte_residual: true, ..Step::default() };
+        let (mut shadow, mut weights) = (vec![0.0], vec![0]);
+        for update in 1..=60 {
+            step.update_matrix(&[fixed(1.0)], 1.0, [&mut [], &mut []], &mut shadow, &mut weights);
+            let error = 254.0 * (shadow[0] - f32::from(weights[0]));
+            assert!((error - error.round()).abs() < 1e-3 && error.abs() <= 127.0, "{update}: {shadow:?}");
+        }
+        assert_eq!(weights, [1]);
+    }
+
+    #[test]
+    fn rules_with_moments_follow_a_constant_direction() {
+        for rule in [Rule::Momentum { decay: 0.9 }, Rule::Adam { decay: [0.9, 0.95] }] {
+            let (mut shadow, mut weights, mut moments) = (vec![0.0], vec![0], [vec![0.0], vec![0.0]]);
+            for update in 1..=40 {
+                let step = Step { rule, rate: 0.05, shadow_limit: SHADOW_LIMIT, ..Step::default() }.corrected(update);
+                let moments = moments.each_mut().map(|m| &mut m[..]);
+                step.update_matrix(&[fixed(1.0)], 1.0, moments, &mut shadow, &mut weights);
+            }
+            assert!(weights == [1] && shadow[0] > 1.0, "{rule:?}: {shadow:?}");
+        }
     }
 }

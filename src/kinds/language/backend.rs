@@ -169,10 +169,24 @@ impl Hyper {
 /// Statistics of a training step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StepStats {
-    /// Mean loss over the targets, nats, with dropout.
+    /// Mean loss over the targets, nats, with dropout; of a population, the mean over its members.
     pub loss: f32,
+    /// Statistics of the gradient; `None` if the step computes no gradient.
+    pub gradient: Option<GradientStats>,
+}
+
+impl StepStats {
+    /// Whether the update was skipped because the gradient was not finite.
+    pub fn is_skipped(&self) -> bool {
+        self.gradient.is_some_and(|gradient| gradient.is_skipped)
+    }
+}
+
+/// Statistics of the gradient of a training step.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct GradientStats {
     /// Gradient norm before clipping, with the loss scale divided out.
-    pub gradient_norm: f32,
+    pub norm: f32,
     /// Loss scale of the step; 1 without loss scaling.
     pub loss_scale: f32,
     /// Whether the update was skipped because the gradient was not finite.
@@ -190,14 +204,15 @@ pub struct Counters {
     pub finite_steps: u32,
 }
 
-/// State buffer in the layout of the parameters, exchanged in f32.
+/// State buffer in the layout of the parameters, exchanged in f32. A kind declares which of them it has
+/// ([`LanguageKind::buffers`](super::kind::LanguageKind::buffers)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateBuffer {
-    /// Weights; the master weights if the model computes in 16 bits.
+    /// Weights; the master weights if the model computes in fewer bits.
     Weights,
-    /// First moments of AdamW, or momentum of Muon.
+    /// First moments of Adam, or momentum.
     FirstMoment,
-    /// Second moments of AdamW.
+    /// Second moments of Adam.
     SecondMoment,
 }
 
@@ -276,10 +291,6 @@ pub trait Backend: Send {
     fn batches_at_once(&self) -> usize {
         1
     }
-    /// Returns the norms of each parameter in the step that is `ago` steps before the last one. The input of this step must
-    /// have requested norms, and the last call of [`take_stats`](Self::take_stats) must have collected the step. Fails if
-    /// the device fails.
-    fn norms(&mut self, ago: u64) -> Result<Vec<ViewNorms>, SimError>;
     /// Creates a decoder with an empty cache. The state of the model does not change. Fails if memory is exhausted or
     /// another reading uses the model.
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError>;
@@ -308,6 +319,14 @@ pub trait Backend: Send {
     fn kernels(&self) -> Vec<KernelFacts> {
         vec![]
     }
+}
+
+/// Model that is trained by gradients on one device.
+pub trait GradientBackend: Backend {
+    /// Returns the norms of each parameter in the step that is `ago` steps before the last one. The input of this step must
+    /// have requested norms, and the last call of [`take_stats`](Backend::take_stats) must have collected the step. Fails if
+    /// the device fails.
+    fn norms(&mut self, ago: u64) -> Result<Vec<ViewNorms>, SimError>;
 }
 
 /// Maximum number of steps whose [`StepStats`] may be pending on a device.

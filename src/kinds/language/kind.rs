@@ -1,7 +1,7 @@
 //! Trait of the parts of the simulation that a language kind implements.
 
 use super::{
-    backend::{Backend, Batch, Counters, Decoder, Outcome, StepStats},
+    backend::{Backend, Batch, Counters, Decoder, Outcome, StateBuffer, StepStats},
     model::ModelParams,
     probes::ArgValues,
     sampler::{self, Sampler},
@@ -34,13 +34,20 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
     type Own: Send;
     /// Probe specifications for the sampler.
     const SAMPLER: sampler::Probes;
+    /// Path of the learning rate, for messages.
+    const LEARNING_RATE: &'static str = "training.learning_rate";
 
     /// Creates the kind's state before step 0.
     fn own(config: &Config<Self>) -> Self::Own;
     /// Returns the element sets of the model.
-    fn sets(config: &Config<Self>, layout: &Layout<Self>) -> Vec<Arc<ElementSet>>;
+    fn sets(params: &Self::Params, config: &Config<Self>, layout: &Layout<Self>) -> Vec<Arc<ElementSet>>;
     /// Draws random initial weights.
     fn init(config: &Config<Self>, layout: &Layout<Self>, seed: u64) -> Parameters<f32>;
+    /// Returns the buffers that make up the state of the model, in the order of a saved state; the first are the weights.
+    fn buffers(params: &Self::Params) -> &'static [StateBuffer] {
+        let _ = params;
+        &StateBuffer::ALL
+    }
     /// Returns the counters of the optimiser before step 0.
     fn counters(params: &Self::Params) -> Counters {
         let _ = params;
@@ -56,7 +63,8 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
         let _ = own;
     }
 
-    /// Runs a training step. Fails if an input is invalid or the device fails.
+    /// Runs a training step with the micro-batches that were drawn for it: none if the backend draws the tokens itself
+    /// ([`ModelParams::batches`]). Fails if an input is invalid or the device fails.
     fn step(sim: &mut LanguageSim<Self>, batches: &[Batch<'_>], pass: &mut Pass) -> Result<Outcome, SimError>;
     /// Measures and changes what the kind needs after each completed step. Fails if the device fails.
     fn after_step(sim: &mut LanguageSim<Self>, pass: &mut Pass) -> Result<(), SimError> {
@@ -75,7 +83,7 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
     /// Whether training cannot continue after a step, because its loss is not finite or its update was skipped.
     fn is_lost(params: &Self::Params, stats: &StepStats) -> bool {
         let _ = params;
-        stats.is_skipped || !stats.loss.is_finite()
+        stats.is_skipped() || !stats.loss.is_finite()
     }
     /// Returns the work per step: operations, bytes and other counts.
     fn step_counts(params: &Self::Params, config: &Config<Self>, layout: &Layout<Self>) -> Vec<StepCount>;

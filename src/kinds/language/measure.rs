@@ -235,7 +235,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         tokens.iter().map(|token| self.setup.texts.tokenizer().name(*token)).collect()
     }
 
-    /// Pushes the loss, learning rate and gradient norm of a step.
+    /// Pushes the loss and learning rate of a step, and the norm of its gradient if it has one.
     pub(super) fn record_step(&mut self, step: u64, stats: &StepStats) {
         if !is_due(self.params.measure().every, step) {
             return;
@@ -244,7 +244,9 @@ impl<K: LanguageKind> LanguageSim<K> {
         let sampler = &mut self.sampler;
         sampler.push(probes::LOSS, step, &[stats.loss]);
         sampler.push(probes::LEARNING_RATE, step, &[rate]);
-        sampler.push(probes::GRADIENT_NORM, step, &[stats.gradient_norm]);
+        if let Some(gradient) = stats.gradient {
+            sampler.push(probes::GRADIENT_NORM, step, &[gradient.norm]);
+        }
         K::record_step(sampler, step, stats);
     }
 

@@ -3,7 +3,7 @@
 use super::params::{Data, Measure};
 use crate::{
     nn::parameters::{ParameterMap, Parameters},
-    sim::{ElementSet, Progress, SimError},
+    sim::{Column, ElementSet, Progress, SimError},
 };
 use std::{path::Path, sync::Arc};
 
@@ -13,6 +13,8 @@ pub const VOCAB_ALIGN: usize = 64;
 pub const MAX_HEAD: usize = 256;
 /// Name of the element set of layers: embedding, blocks and head, each frozen as a whole.
 pub const LAYERS: &str = "layers";
+/// Name of the element set of parameter tensors.
+pub const TENSORS: &str = "tensors";
 
 /// Reason why a model cannot be built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -118,6 +120,33 @@ impl Layer {
     }
 }
 
+/// Creates the diagram of all tensors of a model with a row per layer. `row` is the layer of a tensor, an index into
+/// `layer_names`; `kind` its name without its layer.
+pub fn tensor_set(
+    map: &ParameterMap,
+    layer_names: &[String],
+    row: impl Fn(usize) -> usize,
+    kind: impl Fn(usize, &str) -> String,
+) -> ElementSet {
+    const STEP: f32 = 10.0;
+    let (mut positions, mut columns) = (Vec::with_capacity(map.views().len()), vec![0; layer_names.len()]);
+    for i in 0..map.views().len() {
+        positions.push([columns[row(i)] as f32 * STEP, row(i) as f32 * STEP, 0.0]);
+        columns[row(i)] += 1;
+    }
+    let kinds: Vec<String> = map.views().enumerate().map(|(i, view)| kind(i, &view.name)).collect();
+    let of_layer: Vec<&String> = (0..kinds.len()).map(|i| &layer_names[row(i)]).collect();
+    ElementSet {
+        name: TENSORS,
+        len: kinds.len() as u32,
+        names: map.views().map(|view| view.name.clone()).collect(),
+        positions,
+        is_diagram: true,
+        columns: vec![Column::from_texts("type", &kinds), Column::from_texts("layer", &of_layer)],
+        ..ElementSet::default()
+    }
+}
+
 /// Sizes of a model.
 pub trait Sizes: Send {
     /// Returns the vocabulary size in tokens.
@@ -153,8 +182,13 @@ pub trait ModelParams: crate::params::Params + Send {
     fn data(&self) -> &Data;
     /// Returns the parameters of curves and sampled texts.
     fn measure(&self) -> &Measure;
-    /// Returns the number of sequences per micro-batch and of micro-batches per step.
+    /// Returns the number of sequences per micro-batch and of micro-batches that are drawn for a step. With 0 micro-batches the
+    /// backend draws the tokens of a step itself, and the first number is that of an evaluation.
     fn batches(&self) -> [usize; 2];
+    /// Returns the number of tokens of the text that a step reads.
+    fn tokens_per_step(&self, context: usize) -> usize {
+        self.batches().into_iter().product::<usize>() * context
+    }
     /// Returns the learning rate of step `step`, counted from 0.
     fn rate_at(&self, step: u64) -> f64;
 }

@@ -218,7 +218,7 @@ params! {
         #[show_if(|s| s.text.0.trim().is_empty() && s.languages > 1)]
         languages_at_once: u32 = 1,
 
-        /// Steps until the next text.
+        /// Interval until the next text.
         #[param(title = "Text interval", unit = Steps, range = 50.0..=10_000.0, hard = 1.0..=4e9, scale = Log, apply = Data)]
         #[show_if(|s| s.n_texts() > 1)]
         text_steps: u32 = 1000,
@@ -246,15 +246,15 @@ impl Data {
 params! {
     /// Curves and sampled texts.
     pub struct Measure {
-        /// Steps between two samples of curves.
+        /// Interval between two samples of curves.
         #[param(title = "Curve interval", unit = Steps, range = 1.0..=1000.0, hard = 1.0..=1e9, scale = Log)]
         every: u32 = 5,
 
-        /// Steps between two evaluations of the held-out text; 0: never.
+        /// Interval between two evaluations of the held-out text; 0: never.
         #[param(title = "Held-out interval", unit = Steps, range = 0.0..=5000.0, hard = 0.0..=1e9)]
         held_out_every: u32 = 200,
 
-        /// Steps between two sampled texts; 0: never.
+        /// Interval between two sampled texts; 0: never.
         #[param(title = "Sample interval", unit = Steps, range = 0.0..=5000.0, hard = 0.0..=1e9)]
         sample_every: u32 = 100,
 

@@ -14,8 +14,6 @@ macro_rules! language_probes {
         HELD_OUT = "held_out", "nat/token", $crate::sim::Shape::Series { of: "" };
         /// Learning rate of the step.
         LEARNING_RATE = "learning_rate", "", $crate::sim::Shape::Series { of: "" };
-        /// Euclidean norm of the gradient of all parameters, before clipping.
-        GRADIENT_NORM = "gradient_norm", "", $crate::sim::Shape::Series { of: "" };
         /// Texts written by the model.
         #[title("Sampled text")]
         SAMPLES = "samples", "", $crate::sim::Shape::Samples;
@@ -28,9 +26,19 @@ macro_rules! language_probes {
 }
 pub(crate) use language_probes;
 
+/// Declares the probes of a language kind that is trained by gradients: those of all such kinds, then its own.
+macro_rules! gradient_probes {
+    ($($own:tt)*) => { $crate::kinds::language::probes::language_probes! {
+        /// Euclidean norm of the gradient of all parameters, before clipping.
+        GRADIENT_NORM = "gradient_norm", "", $crate::sim::Shape::Series { of: "" };
+        $($own)*
+    } };
+}
+pub(crate) use gradient_probes;
+
 pub mod common {
-    //! Ids of the probes that all language kinds have.
-    super::language_probes! {}
+    //! Ids of the probes that all language kinds have, and of those that all kinds with gradients have.
+    super::gradient_probes! {}
 }
 pub use common::{GRADIENT_NORM, HELD_OUT, LEARNING_RATE, LOSS, SAMPLES, TOKENS};
 

@@ -44,7 +44,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         out.number("updates", counters.updates);
         out.list("frozen", self.state.frozen.iter().map(|f| u32::from(*f)).collect());
         K::save(self, &counters, &mut out)?;
-        for buffer in StateBuffer::ALL {
+        for buffer in K::buffers(&self.params).iter().copied() {
             for view in self.layout.map().views() {
                 let mut values = vec![0.0_f32; view.len()];
                 self.backend.read(buffer, view.start, &mut values)?;
@@ -60,8 +60,9 @@ impl<K: LanguageKind> LanguageSim<K> {
         from.expect_model(K::NAME)?;
         K::check_saved(&self.config, from)?;
         let map = self.layout.map().clone();
-        let mut buffers = Vec::with_capacity(StateBuffer::ALL.len());
-        for buffer in StateBuffer::ALL {
+        let of_kind = K::buffers(&self.params);
+        let mut buffers = Vec::with_capacity(of_kind.len());
+        for buffer in of_kind.iter().copied() {
             let mut values = vec![0.0_f32; map.len()];
             for view in map.views() {
                 from.copy(&format!("{}{}", prefix(buffer), view.name), &view.shape, &mut values[view.range()])?;
@@ -80,8 +81,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         }
         buffers.iter().try_for_each(|values| expect_finite(values, "a weight or moment"))?;
         K::load(self, from, state.step, &buffers[0])?;
-        for (buffer, values) in StateBuffer::ALL.into_iter().zip(&buffers) {
-            self.backend.write(buffer, 0, values)?;
+        for (buffer, values) in of_kind.iter().zip(&buffers) {
+            self.backend.write(*buffer, 0, values)?;
         }
         self.backend.set_counters(counters)?;
         Ok(state)

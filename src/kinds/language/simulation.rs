@@ -81,7 +81,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         let mut new = Self {
             params: params.clone(),
             seed,
-            sets: K::sets(&config, &layout),
+            sets: K::sets(params, &config, &layout),
             state: State::new(layout.layer_names().len()),
             own: K::own(&config),
             setup,
@@ -109,8 +109,9 @@ impl<K: LanguageKind> LanguageSim<K> {
             }
         }
         let zeros = vec![0.0; self.layout.map().len()];
-        self.backend.write(StateBuffer::FirstMoment, 0, &zeros)?;
-        self.backend.write(StateBuffer::SecondMoment, 0, &zeros)?;
+        for buffer in K::buffers(&self.params).iter().filter(|buffer| **buffer != StateBuffer::Weights) {
+            self.backend.write(*buffer, 0, &zeros)?;
+        }
         self.backend.set_counters(K::counters(&self.params))?;
         self.state = State::new(self.state.frozen.len());
         self.restart_measurements();
@@ -131,13 +132,12 @@ impl<K: LanguageKind> LanguageSim<K> {
         let batches = Batches { seed: self.seed, sequences, length: self.config.context() };
         let mut tokens = mem::take(&mut self.batch);
         let drawn = tokens.draw(self.setup.texts.of_step(self.state.step), &batches, micro_batches, self.state.step);
-        let n_tokens: usize = drawn.iter().map(|batch| batch.n_tokens()).sum();
         let outcome = K::step(self, &drawn, pass);
         self.batch = tokens;
         let outcome = outcome?;
         if outcome == Outcome::Done {
             self.state.step += 1;
-            self.state.tokens += n_tokens as u64;
+            self.state.tokens += self.params.tokens_per_step(self.config.context()) as u64;
             self.generation += u64::from(self.setup.texts.is_new_at(self.state.step)); // The levels changed.
             self.pending.schedule(self.params.measure(), &self.sampler, self.state.step);
             K::after_step(self, pass)?;
@@ -162,7 +162,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         K::after_counting(self, first + 1..=self.state.step)?;
         match (first + 1..).zip(&stats).find(|(_, stats)| K::is_lost(&self.params, stats)) {
             Some((step, _)) => {
-                Err(SimError::non_finite("the loss or its gradient", step, "lower training.learning_rate"))
+                Err(SimError::non_finite("the loss or its gradient", step, &format!("lower {}", K::LEARNING_RATE)))
             }
             None => Ok(()),
         }
@@ -215,7 +215,7 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
         let text = || self.setup.texts.of_step(self.state.step);
         let mut levels = if probes::is_loss(probe) { text::levels(text()) } else { vec![] };
         if matches!(K::PROBES[usize::from(probe)].shape, Shape::Series { of: "" }) {
-            let tokens = self.params.batches().into_iter().product::<usize>() * self.config.context();
+            let tokens = self.params.tokens_per_step(self.config.context());
             levels.push(Level::factor(LevelUse::ItemsPerStep, "tokens", tokens as f64));
         }
         levels
@@ -347,7 +347,7 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
     }
 
     fn snapshot_bytes(&self) -> u64 {
-        self.layout.map().count() as u64 * 12
+        self.layout.map().count() as u64 * 4 * K::buffers(&self.params).len() as u64
     }
 
     fn rewind(&mut self) -> Result<(), SimError> {

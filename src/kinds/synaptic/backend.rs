@@ -137,7 +137,7 @@ pub enum SlotAverage {
 }
 
 /// Model that is trained and queried on one device.
-pub trait Backend: language::Backend {
+pub trait Backend: language::GradientBackend {
     /// Sets the mechanisms of the following steps, evaluations and decoders. Fails if they do not match the sizes of the
     /// model.
     fn set_dynamics(&mut self, dynamics: &Dynamics) -> Result<(), SimError>;

@@ -4,7 +4,7 @@ use super::life::identities;
 pub use crate::kinds::language::model::LAYERS;
 use crate::{
     actions,
-    kinds::language::probes::language_probes,
+    kinds::language::probes::gradient_probes,
     sim::{Meaning, Shape},
 };
 
@@ -13,7 +13,7 @@ pub const EXPERTS: &str = "experts";
 /// Name of the set of the experts and tokens of all layers, placed in the space of the router's features.
 pub const MAP: &str = "router_map";
 
-language_probes! {
+gradient_probes! {
     /// Attention of the tokens of the newest sampled text (rows) to each other (columns).
     #[title("Attention map")]
     ATTENTION = "attention", "", Shape::Matrix { rows: "token", columns: "attends to" }, args {

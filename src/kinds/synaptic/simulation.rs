@@ -58,7 +58,7 @@ impl LanguageKind for SynapticKind {
         Own { lives: Lives::new(config), scores: Scores::default(), scored: 0, axes: vec![], routed: vec![] }
     }
 
-    fn sets(config: &Config, layout: &Layout) -> Vec<Arc<ElementSet>> {
+    fn sets(_: &Params, config: &Config, layout: &Layout) -> Vec<Arc<ElementSet>> {
         sets::all(config, layout).to_vec()
     }
 

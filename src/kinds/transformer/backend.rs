@@ -45,7 +45,7 @@ pub enum Site {
 }
 
 /// Transformer that is trained and inspected on one device.
-pub trait Backend: language::Backend {
+pub trait Backend: language::GradientBackend {
     /// Runs a training step: gradients of all micro-batches, clipping, optimiser. The call may return before the device has
     /// finished. Checks [`Pass::is_stopping`] at least every 100 ms. Fails if an input is invalid or the device fails.
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError>;

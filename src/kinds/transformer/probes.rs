@@ -1,16 +1,13 @@
 //! Probes, actions, and rows of the timing report.
 
-pub use crate::kinds::language::model::LAYERS;
+pub use crate::kinds::language::model::{LAYERS, TENSORS};
 use crate::{
     actions,
-    kinds::language::probes::language_probes,
+    kinds::language::probes::gradient_probes,
     sim::{Meaning, Shape},
 };
 
-/// Name of the element set of parameter tensors.
-pub const TENSORS: &str = "tensors";
-
-language_probes! {
+gradient_probes! {
     /// Factor of the loss that keeps fp16 gradients from underflow.
     LOSS_SCALE = "loss_scale", "", Shape::Series { of: "" };
     /// Attention of the tokens of the newest sampled text (rows) to each other (columns).

@@ -47,7 +47,7 @@ impl LanguageKind for TransformerKind {
         vec![]
     }
 
-    fn sets(_: &Config, layout: &Layout) -> Vec<Arc<ElementSet>> {
+    fn sets(_: &Params, _: &Config, layout: &Layout) -> Vec<Arc<ElementSet>> {
         sets::all(layout).to_vec()
     }
 
@@ -81,14 +81,15 @@ impl LanguageKind for TransformerKind {
     }
 
     fn record_step(sampler: &mut Sampler, step: u64, stats: &StepStats) {
-        sampler.push(probes::LOSS_SCALE, step, &[stats.loss_scale]);
+        sampler.push(probes::LOSS_SCALE, step, &[stats.gradient.unwrap_or_default().loss_scale]);
     }
 
     /// Whether a step was lost. With fp16 and a loss scale above 1, a skipped step is not lost, because it lowers the loss
     /// scale.
     fn is_lost(params: &Params, stats: &StepStats) -> bool {
-        let is_f16 = params.compute.precision == Precision::F16 && stats.loss_scale > 1.0;
-        stats.is_skipped && !is_f16 || stats.loss.is_nan()
+        let loss_scale = stats.gradient.unwrap_or_default().loss_scale;
+        let is_f16 = params.compute.precision == Precision::F16 && loss_scale > 1.0;
+        stats.is_skipped() && !is_f16 || stats.loss.is_nan()
     }
 
     fn step_counts(params: &Params, config: &Config, layout: &Layout) -> Vec<StepCount> {

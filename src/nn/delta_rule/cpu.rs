@@ -118,62 +118,71 @@ pub fn step<R: Functions>(
     });
 }
 
-/// Memory of [`chunk`], reused between calls.
-#[derive(Default)]
-pub struct Scratch<R> {
-    /// Keys, transposed: `[width, steps]`.
+/// A sequence in chunk form from the zero state, to which steps are added one by one or many at a time, with the same bits.
+#[derive(Clone, Debug, Default)]
+pub struct Chunk<R> {
+    /// Largest number of steps.
+    capacity: usize,
+    /// Number of steps so far.
+    len: usize,
+    /// Keys, transposed: `[width, capacity]`.
     keys: Vec<R>,
+    /// Corrections U, `[capacity, width]`.
+    corrections: Vec<R>,
     /// Products of the present key or query with all keys.
     products: Vec<R>,
-    /// Corrections U, `[steps, width]`.
-    corrections: Vec<R>,
 }
 
-impl<R> Scratch<R> {
-    /// Returns the corrections U of the last chunk, `[steps, width]`: what each step wrote.
+impl<R: Functions> Chunk<R> {
+    /// Empties the sequence and makes place for `capacity` steps.
+    pub fn reset(&mut self, width: usize, capacity: usize) {
+        (self.capacity, self.len) = (capacity, 0);
+        self.keys.resize(width * capacity, R::zero());
+        self.corrections.resize(capacity * width, R::zero());
+        self.products.resize(capacity, R::zero());
+    }
+
+    /// Returns the corrections U of all steps, `[steps, width]`: what each step wrote.
     pub fn corrections(&self) -> &[R] {
-        &self.corrections
+        let width = self.corrections.len() / self.capacity.max(1);
+        &self.corrections[..self.len * width]
     }
-}
 
-/// Steps of a chunk from the zero state: q̂, κ and v `[steps, width]`, α of each step. `output` receives o, `[steps, width]`.
-pub fn chunk<R: Functions>(
-    (queries, keys, values): (&[R], &[R], &[R]),
-    alphas: &[R],
-    output: &mut [R],
-    scratch: &mut Scratch<R>,
-) {
-    let steps = alphas.len();
-    let width = values.len() / steps.max(1);
-    let Scratch { keys: transposed, products, corrections } = scratch;
-    transposed.clear();
-    transposed.resize(width * steps, R::zero());
-    for (t, key) in keys.chunks_exact(width).enumerate() {
-        key.iter().enumerate().for_each(|(d, k)| transposed[d * steps + t] = *k);
+    /// Adds steps: q̂, κ and v `[steps, width]`, α of each step. `output` receives o, `[steps, width]`.
+    ///
+    /// # Panics
+    /// Panics if the steps exceed the capacity.
+    pub fn extend(&mut self, (queries, keys, values): (&[R], &[R], &[R]), alphas: &[R], output: &mut [R]) {
+        let width = values.len() / alphas.len().max(1);
+        wide(|| {
+            for (t, alpha) in alphas.iter().enumerate() {
+                let row = t * width..(t + 1) * width;
+                let of = (&queries[row.clone()], &keys[row.clone()], &values[row.clone()]);
+                self.push(of, *alpha, &mut output[row]);
+            }
+        });
     }
-    products.clear();
-    products.resize(steps, R::zero());
-    corrections.clear();
-    corrections.resize(steps * width, R::zero());
-    wide(|| {
-        for (t, alpha) in alphas.iter().enumerate() {
-            let row = t * width..(t + 1) * width;
-            with_keys(&keys[row.clone()], transposed, steps, t, products);
-            let (before, now) = corrections.split_at_mut(row.start);
-            let now = &mut now[..width];
-            now.copy_from_slice(&values[row.clone()]);
-            for (product, earlier) in products[..t].iter().zip(before.chunks_exact(width)) {
-                now.iter_mut().zip(earlier).for_each(|(sum, u)| *sum = (-*product).mul_add(*u, *sum));
-            }
-            now.iter_mut().for_each(|sum| *sum *= *alpha);
-            with_keys(&queries[row.clone()], transposed, steps, t + 1, products);
-            let output = &mut output[row];
-            output.fill(R::zero());
-            for (product, written) in products[..=t].iter().zip(corrections.chunks_exact(width)) {
-                output.iter_mut().zip(written).for_each(|(sum, u)| *sum = product.mul_add(*u, *sum));
-            }
+
+    #[inline(always)]
+    fn push(&mut self, (query, key, value): (&[R], &[R], &[R]), alpha: R, output: &mut [R]) {
+        let Self { capacity, len, keys, corrections, products } = self;
+        let (width, t) = (value.len(), *len);
+        with_keys(key, keys, *capacity, t, products);
+        key.iter().enumerate().for_each(|(d, k)| keys[d * *capacity + t] = *k);
+        let (before, now) = corrections.split_at_mut(t * width);
+        let now = &mut now[..width];
+        now.copy_from_slice(value);
+        for (product, earlier) in products[..t].iter().zip(before.chunks_exact(width)) {
+            now.iter_mut().zip(earlier).for_each(|(sum, u)| *sum = (-*product).mul_add(*u, *sum));
         }
-    });
+        now.iter_mut().for_each(|sum| *sum *= alpha);
+        with_keys(query, keys, *capacity, t + 1, products);
+        output.fill(R::zero());
+        for (product, written) in products[..=t].iter().zip(corrections.chunks_exact(width)) {
+            output.iter_mut().zip(written).for_each(|(sum, u)| *sum = product.mul_add(*u, *sum));
+        }
+        *len += 1;
+    }
 }
 
 /// Writes the products of a vector with the first `n` keys.
@@ -206,7 +215,13 @@ mod tests {
                 let rows = q.chunks_exact_mut(width).zip(k.chunks_exact_mut(width)).zip(&gates);
                 let alphas: Vec<f64> = rows.map(|((q, k), b)| coefficients(method, q, k, *b).alpha).collect();
                 let mut chunked = vec![f64::NAN; steps * width];
-                chunk((&q, &k, &v), &alphas, &mut chunked, &mut Scratch::default());
+                let mut chunk = Chunk::default();
+                chunk.reset(width, steps + 1);
+                let (first, rest) = chunked.split_at_mut(steps / 2 * width);
+                let n = first.len();
+                chunk.extend((&q[..n], &k[..n], &v[..n]), &alphas[..n / width], first);
+                chunk.extend((&q[n..], &k[n..], &v[n..]), &alphas[n / width..], rest);
+                assert_eq!(chunk.corrections().len(), steps * width);
                 let (mut state, mut delta) = (vec![0.0; width * width], vec![0.0; width]);
                 let mut output = vec![0.0; width];
                 for (t, alpha) in alphas.iter().enumerate() {

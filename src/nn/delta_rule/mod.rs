@@ -21,11 +21,12 @@
 //!
 //! # Chunk form
 //!
-//! [`cpu::chunk`] computes the same outputs for C steps without a state matrix between them: `o = q̂ S₀ + lower(q̂ κᵀ) U` with
+//! [`cpu::Chunk`] computes the same outputs for C steps without a state matrix between them: `o = q̂ S₀ + lower(q̂ κᵀ) U` with
 //! `U[i] = α[i] (v[i] - κ[i] S₀ - Σ_{j<i} (κ[i]·κ[j]) U[j])` and `S₁ = S₀ + κᵀ U`. From S₀ = 0 a step costs `4 C H` operations in
 //! place of `6 H²`.
 
 pub mod cpu;
+pub mod lanes;
 
 /// Lower bound of λ, and guard of the roots and quotients.
 pub const EPSILON: f64 = 1e-6;

@@ -3,7 +3,7 @@
 //! Every floating-point operation is f32 and rounded once, in the order written; sums are integers. [`exact::exp`] is the only
 //! elementary function, so results have the same bits everywhere.
 
-use crate::num::exact;
+use crate::{nn::real::wide_fn, num::exact};
 
 /// Number of fixed-point units per 1 in the sums of magnitudes of [`mean_magnitude`].
 const UNITS: f32 = 1_048_576.0;
@@ -15,23 +15,59 @@ pub fn q8(x: f32) -> i8 {
 }
 
 /// Normalises a row by its mean magnitude, if that is above 1. `y` has the length of `x`.
+#[inline(always)]
 pub fn abs_mean_norm(x: &[i8], scale: f32, y: &mut [i8]) {
-    let sum: u32 = x.iter().map(|x| u32::from(x.unsigned_abs())).sum();
+    let mut sum = 0;
+    for x in x {
+        sum += u32::from(x.unsigned_abs());
+    }
     let mean = (sum as f32 / x.len().max(1) as f32).max(1.0);
-    y.iter_mut().zip(x).for_each(|(y, x)| *y = q8(f32::from(*x) * scale / mean));
+    for (y, x) in y.iter_mut().zip(x) {
+        *y = q8(f32::from(*x) * scale / mean);
+    }
+}
+
+wide_fn! {
+    /// Normalises rows of `width` elements, see [`abs_mean_norm`].
+    pub fn norm_rows(x: &[i8], width: usize, scale: f32, y: &mut [i8]) {
+        for (x, y) in x.chunks_exact(width).zip(y.chunks_exact_mut(width)) {
+            abs_mean_norm(x, scale, y);
+        }
+    }
+}
+
+wide_fn! {
+    /// Adds `scale · o` to the residual stream, see [`add_row`].
+    pub fn add(x: &mut [i8], o: &[f32], scale: f32) {
+        add_row(x, o, scale);
+    }
+}
+
+wide_fn! {
+    /// Adds rows of `width` elements to the residual stream, each multiplied by `scale` and divided by its mean magnitude.
+    pub fn add_normalised_rows(x: &mut [i8], o: &[f32], width: usize, scale: f32) {
+        for (x, o) in x.chunks_exact_mut(width).zip(o.chunks_exact(width)) {
+            add_row(x, o, scale / (mean_magnitude(o) + 1e-6));
+        }
+    }
 }
 
 /// Adds `scale · o`, rounded half to even, to a row of the residual stream and clips to ±127.
-pub fn add(x: &mut [i8], o: &[f32], scale: f32) {
-    let one = |x: i8, o: f32| (f32::from(x) + (scale * o).round_ties_even()).clamp(-127.0, 127.0) as i8;
-    x.iter_mut().zip(o).for_each(|(x, o)| *x = one(*x, *o));
+#[inline(always)]
+pub fn add_row(x: &mut [i8], o: &[f32], scale: f32) {
+    for (x, o) in x.iter_mut().zip(o) {
+        *x = (f32::from(*x) + (scale * o).round_ties_even()).clamp(-127.0, 127.0) as i8;
+    }
 }
 
 /// Returns the mean of the magnitudes of a row. Each is rounded to 2⁻²⁰ and summed as an integer, so that the sum has no order;
 /// magnitudes of 2^30 and above count as 2^30.
+#[inline(always)]
 pub fn mean_magnitude(o: &[f32]) -> f32 {
-    let unit = |o: &f32| (o.abs().min(1_073_741_824.0) * UNITS).round_ties_even() as i64;
-    let sum: i64 = o.iter().map(unit).sum();
+    let mut sum = 0;
+    for o in o {
+        sum += (o.abs().min(1_073_741_824.0) * UNITS).round_ties_even() as i64;
+    }
     sum as f32 / UNITS / o.len().max(1) as f32
 }
 
@@ -42,14 +78,34 @@ pub fn gelu_of(x: f32) -> f32 {
     x / (1.0 + exact::exp(-2.0 * u))
 }
 
-/// Applies GELU to a row, scales and quantises it.
-pub fn gelu(z: &[f32], scale: f32, y: &mut [i8]) {
-    y.iter_mut().zip(z).for_each(|(y, z)| *y = q8(scale * gelu_of(*z)));
+wide_fn! {
+    /// Applies GELU, scales and quantises.
+    pub fn gelu(z: &[f32], scale: f32, y: &mut [i8]) {
+        for (y, z) in y.iter_mut().zip(z) {
+            *y = q8(scale * gelu_of(*z));
+        }
+    }
 }
 
-/// Adds a position to a row, then applies GELU, scales and quantises it. `position` yields the addend of each column.
-pub fn position_gelu(z: &[f32], position: impl Iterator<Item = f32>, scale: f32, y: &mut [i8]) {
-    y.iter_mut().zip(z.iter().zip(position)).for_each(|(y, (z, p))| *y = q8(scale * gelu_of(z + p)));
+wide_fn! {
+    /// Adds positions to each sequence, then applies GELU, scales and quantises.
+    pub fn position_gelu(z: &[f32], positions: &[f32], scale: f32, y: &mut [i8]) {
+        let sequence = positions.len().max(1);
+        for (y, z) in y.chunks_mut(sequence).zip(z.chunks(sequence)) {
+            for (y, (z, p)) in y.iter_mut().zip(z.iter().zip(positions)) {
+                *y = q8(scale * gelu_of(z + p));
+            }
+        }
+    }
+}
+
+wide_fn! {
+    /// Converts sums of products to numbers: `scale · sum`.
+    pub fn scaled(sums: &[i32], scale: f32, products: &mut [f32]) {
+        for (product, sum) in products.iter_mut().zip(sums) {
+            *product = *sum as f32 * scale;
+        }
+    }
 }
 
 /// Writes the embedding of a token: weights -1, 0, 1 plus `sign` times its integer perturbation of 2^-`shift`.

@@ -117,6 +117,42 @@ pub fn transformer() -> Case {
     }
 }
 
+pub fn evolution() -> Case {
+    let model = settings::model(
+        "evolution",
+        &[
+            "model.layers=2",
+            "model.width=16",
+            "model.context=16",
+            "strategy.population=48",
+            "strategy.generations=40",
+            "data.grammar_bytes=10000",
+            "measure.every=3",
+            "measure.held_out_every=20",
+            "measure.sample_every=10",
+            "measure.length=20",
+        ],
+    );
+    Case {
+        model,
+        steps: 40,
+        edits: &[
+            "strategy.learning_rate=0.3",
+            "strategy.final_learning_rate=0.1",
+            "strategy.sequences=3",
+            "strategy.texts=Shared",
+            "strategy.noise=FullRank(generator: Popcount)",
+            "strategy.sigma_shift=2",
+            "strategy.shaping=Sign",
+            "strategy.vector_rate=1",
+            "strategy.trained_positions=false",
+            "strategy.threshold=0.1",
+            "strategy.byte_residual=true",
+        ],
+        action: ("freeze", &[1], &[]),
+    }
+}
+
 pub fn synaptic() -> Case {
     let model = settings::model(
         "synaptic",

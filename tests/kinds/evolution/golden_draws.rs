@@ -2,10 +2,11 @@
 
 use super::golden_files::{near, same};
 use neuropil::kinds::evolution::{
+    choices::{Form, Generator, Shaping},
     model::{Matrix, Role, Sizes, Vector},
-    noise::{Generator, mix, pair_seed, splitmix64, starts, ternary},
-    schedule::{Form, Schedule},
-    strategy::{Shaping, shape},
+    noise::{mix, pair_seed, splitmix64, starts, ternary},
+    schedule::Schedule,
+    strategy::shape,
 };
 use neuropil_test_support::golden::Golden;
 

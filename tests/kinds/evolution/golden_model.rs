@@ -3,11 +3,13 @@
 use super::golden_files::{near, same};
 use neuropil::{
     kinds::evolution::{
-        cpu::{Attention, LayerValues, Member, Members, Network, Noise, Observation, Scales, loss, mean_nats},
+        choices::{Form, Generator, Shaping},
+        cpu::{LayerValues, Member, Members, Noise, Observation, loss, mean_nats},
         model::{Sizes, Vector, Weights},
-        noise::{Generator, Perturbation, mix, pair_seed, starts},
-        schedule::{Form, Schedule},
-        strategy::{MeanSquare, Shaping, Step, accumulate, as_f32, fixed, shape},
+        network::{Attention, Network, Scales},
+        noise::{Perturbation, mix, pair_seed, starts},
+        schedule::Schedule,
+        strategy::{MeanSquare, Step, accumulate, as_f32, fixed, shape},
     },
     nn::delta_rule::{Method, cpu::StateFormat},
 };
@@ -257,6 +259,7 @@ impl<'a> Generation<'a> {
             rate: golden.one(&self.name("lr")) as f32,
             threshold: golden.one(&self.name("thresh")) as f32,
             shadow_limit: f32::INFINITY,
+            ..Step::default()
         };
         for (at, matrix) in sizes.matrices().iter().enumerate() {
             let mut z = vec![0; matrix.rows * matrix.columns];
@@ -268,7 +271,7 @@ impl<'a> Generation<'a> {
             );
             let root = squares[at].update(&z);
             near(golden, &self.name(&format!("rms_{}", matrix.name())), squares[at].0.map(f64::from), 1e-5);
-            step.update_matrix(&z, root, &mut shadows[at], &mut weights.matrices[at]);
+            step.update_matrix(&z, root, [&mut [], &mut []], &mut shadows[at], &mut weights.matrices[at]);
             same(
                 golden,
                 &self.name(&format!("W_{}", matrix.name())),
@@ -281,7 +284,7 @@ impl<'a> Generation<'a> {
             pairs.iter().for_each(|(p, weight)| accumulate(&mut z, &p.vectors[at], *weight));
             let root = squares[shadows.len() + at].update(&z);
             if vector != Vector::Positions || trains_positions {
-                step.update_vector(&z, root, &mut weights.vectors[at]);
+                step.update_vector(&z, root, [&mut [], &mut []], &mut weights.vectors[at]);
             }
             // The program behind the data guards the root of the mean square of vectors by `sqrt(m) + 1e-3`, that of matrices
             // by `sqrt(m + 1e-3)`; here both have the second form.

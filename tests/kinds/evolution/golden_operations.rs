@@ -4,7 +4,7 @@ use super::golden_files::{near, same};
 use neuropil::nn::{
     delta_rule::{
         EPSILON, Method,
-        cpu::{Functions, Scratch, StateFormat, Step, chunk, coefficients, step},
+        cpu::{Chunk, Functions, StateFormat, Step, coefficients, step},
     },
     quantized::cpu::{abs_mean_norm, add, gelu_of, q8},
 };
@@ -82,7 +82,9 @@ impl Case<'_> {
             all.last.extend(state.iter().map(|s| s.f64()));
             if format == StateFormat::Full {
                 let mut chunked = vec![R::zero(); steps * width];
-                chunk((&q, &k, &v), &alphas, &mut chunked, &mut Scratch::default());
+                let mut chunk = Chunk::default();
+                chunk.reset(width, steps);
+                chunk.extend((&q, &k, &v), &alphas, &mut chunked);
                 let size = output.iter().fold(0.0_f64, |size, x| size.max(x.f64().abs()));
                 let off = output.iter().zip(&chunked).fold(0.0_f64, |off, (a, b)| off.max((a.f64() - b.f64()).abs()));
                 assert!(off <= tolerance * size, "{} {:?}: chunk form {off:.1e}", self.name, self.method.1);

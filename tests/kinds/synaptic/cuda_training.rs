@@ -162,7 +162,12 @@ fn cuda_gradients_are_those_of_the_cpu() {
             let what = format!("{:?}, C {}", dynamics.presynaptic.mode, config.width);
             let (want, got) = (stats(&mut *pair.cpu), stats(&mut *pair.device));
             near(&format!("{what}: loss"), &[got[0].loss], &[want[0].loss], NEAR);
-            near(&format!("{what}: norm"), &[got[0].gradient_norm], &[want[0].gradient_norm], NEAR);
+            near(
+                &format!("{what}: norm"),
+                &[got[0].gradient.expect("a gradient").norm],
+                &[want[0].gradient.expect("a gradient").norm],
+                NEAR,
+            );
             let [want, got] = [&pair.cpu, &pair.device]
                 .map(|backend| Pair::weights(&**backend, &pair.layout, StateBuffer::FirstMoment));
             for view in pair.layout.map.views() {

@@ -116,6 +116,6 @@ pub fn step<R: Real + Default>(
     trainer.step(&input, &mut Pass::default()).expect("it fits");
     let mut stats = vec![];
     stats.append(&mut trainer.state.stats);
-    assert!(!stats[0].is_skipped);
-    (stats[0].loss, stats[0].gradient_norm)
+    assert!(!stats[0].is_skipped());
+    (stats[0].loss, stats[0].gradient.expect("a gradient").norm)
 }

@@ -4,7 +4,9 @@ use super::{decoder::Pooled, text_copy::TextCopy, trainer::TrainingState};
 use crate::{
     gpu::Pass,
     kinds::{
-        language::backend::{Backend, Batch, Counters, Decoder, Outcome, StateBuffer, StepStats, TextModel, ViewNorms},
+        language::backend::{
+            Backend, Batch, Counters, Decoder, GradientBackend, Outcome, StateBuffer, StepStats, TextModel, ViewNorms,
+        },
         shared::threads::Threads,
     },
     sim::{Execution, MemoryReport, SimError},
@@ -81,10 +83,6 @@ impl<T: CpuTrainer<Real = f32>> Backend for CpuBackend<T> {
         })
     }
 
-    fn norms(&mut self, ago: u64) -> Result<Vec<ViewNorms>, SimError> {
-        Ok(self.trainer.state().norms(ago))
-    }
-
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError> {
         Ok(Box::new(Pooled { decoder: self.trainer.decoder()?, threads: &self.threads }))
     }
@@ -144,5 +142,11 @@ impl<T: CpuTrainer<Real = f32>> Backend for CpuBackend<T> {
             report.host("copy of the model that writes texts", parameters);
         }
         report
+    }
+}
+
+impl<T: CpuTrainer<Real = f32>> GradientBackend for CpuBackend<T> {
+    fn norms(&mut self, ago: u64) -> Result<Vec<ViewNorms>, SimError> {
+        Ok(self.trainer.state().norms(ago))
     }
 }

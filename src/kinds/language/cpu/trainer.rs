@@ -3,7 +3,7 @@
 use super::zeros;
 use crate::{
     gpu::Pass,
-    kinds::language::backend::{Counters, StepStats, ViewNorms, view_norms},
+    kinds::language::backend::{Counters, GradientStats, StepStats, ViewNorms, view_norms},
     nn::{optimizer::cpu::Outcome, parameters::ParameterMap, real::Real},
     sim::SimError,
 };
@@ -58,8 +58,8 @@ impl<R: Real + Default> TrainingState<R> {
     ) {
         let is_skipped = !done.is_applied || !loss.is_finite();
         self.counters.updates += u64::from(done.is_applied);
-        let gradient_norm = done.norm as f32;
-        self.stats.push(StepStats { loss: loss as f32, gradient_norm, loss_scale: 1.0, is_skipped });
+        let gradient = GradientStats { norm: done.norm as f32, loss_scale: 1.0, is_skipped };
+        self.stats.push(StepStats { loss: loss as f32, gradient: Some(gradient) });
         self.steps += 1;
         if let Some(before) = before {
             while self.norms.front().is_some_and(|(step, _)| *step <= self.read) {

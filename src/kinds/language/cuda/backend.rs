@@ -16,7 +16,10 @@ use super::{
 use crate::{
     gpu::{Gpu, GpuError, KernelFacts, Mark, Pass, Place},
     kinds::language::{
-        backend::{Backend, Batch, Counters, Decoder, Hyper, Outcome, StateBuffer, StepStats, TextModel, ViewNorms},
+        backend::{
+            Backend, Batch, Counters, Decoder, GradientBackend, Hyper, Outcome, StateBuffer, StepStats, TextModel,
+            ViewNorms,
+        },
         plan::BatchShape,
     },
     nn::optimizer::{LossScaler, ParameterGroups, cuda::OptimizerSettings},
@@ -280,10 +283,6 @@ impl<M: DeviceModel> Backend for CudaBackend<M> {
         self.evaluate_parts(batches, losses, pass)
     }
 
-    fn norms(&mut self, ago: u64) -> Result<Vec<ViewNorms>, SimError> {
-        Ok(self.buffers()?.trained.view_norms(self.recorded.saturating_sub(1 + ago))?)
-    }
-
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError> {
         Ok(self.network.decoder(&self.kernels, &self.captures, self.workspace()?))
     }
@@ -338,5 +337,11 @@ impl<M: DeviceModel> Backend for CudaBackend<M> {
         let own = M::MODULES.iter().chain(MODULES);
         let is_used = |file: &str| file.starts_with("nn/") || own.clone().any(|module| module.file == file);
         self.gpu.kernel_facts().into_iter().filter(|kernel| is_used(kernel.file)).collect()
+    }
+}
+
+impl<M: DeviceModel> GradientBackend for CudaBackend<M> {
+    fn norms(&mut self, ago: u64) -> Result<Vec<ViewNorms>, SimError> {
+        Ok(self.buffers()?.trained.view_norms(self.recorded.saturating_sub(1 + ago))?)
     }
 }

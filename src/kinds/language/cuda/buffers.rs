@@ -11,7 +11,7 @@ use super::{
 use crate::{
     buffers,
     gpu::{Arena, Buf, Cell, Frame, Gpu, GpuError, Grid, Pass},
-    kinds::language::backend::{Counters, MAX_WAITING_STEPS, StateBuffer, StepStats, ViewNorms},
+    kinds::language::backend::{Counters, GradientStats, MAX_WAITING_STEPS, StateBuffer, StepStats, ViewNorms},
     nn::{
         cross_entropy::cuda::LossTotal,
         optimizer::{
@@ -203,9 +203,11 @@ impl<T: ModelFormat> Trained<T> {
         for part in waiting(steps) {
             out.extend(self.records.read_range(part)?.into_iter().map(|record| StepStats {
                 loss: record.loss,
-                gradient_norm: record.norm,
-                loss_scale: record.scale,
-                is_skipped: record.is_applied == 0 || !record.loss.is_finite(),
+                gradient: Some(GradientStats {
+                    norm: record.norm,
+                    loss_scale: record.scale,
+                    is_skipped: record.is_applied == 0 || !record.loss.is_finite(),
+                }),
             }));
         }
         Ok(())

@@ -147,7 +147,7 @@ fn a_gradient_that_is_not_finite_changes_nothing() {
     trainer.step(&step(0, &batches, &HYPER), &mut Pass::default()).expect("it fits");
     let mut stats = vec![];
     stats.append(&mut trainer.state.stats);
-    assert!(stats[0].is_skipped && trainer.state.counters.updates == 0 && trainer.network.routers == routers);
+    assert!(stats[0].is_skipped() && trainer.state.counters.updates == 0 && trainer.network.routers == routers);
     assert!(trainer.network.weights.iter().zip(&before).all(|(a, b)| a.to_bits() == b.to_bits()));
 }
 

@@ -1,14 +1,16 @@
 //! Products of activations with perturbed weights, for several members at a time.
 
-use super::{
-    cpu::{Members, Noise},
-    model::{Matrix, Role, Sizes, Vector},
-    noise::{Factors, LowRank, Perturbation},
-};
-use crate::nn::{
-    gemm::{Epilogue, Gemm, cpu::gemm},
-    quantized::cpu as quantized,
-    real::wide,
+use super::{Members, Noise};
+use crate::{
+    kinds::evolution::{
+        model::{Matrix, Role, Sizes, Vector},
+        noise::{Factors, LowRank, Perturbation},
+    },
+    nn::{
+        gemm::{Epilogue, Gemm, cpu::gemm},
+        quantized::cpu as quantized,
+        real::{wide, wide_fn},
+    },
 };
 
 /// A forward pass: rows of each member follow each other.
@@ -41,7 +43,9 @@ impl Pass<'_> {
         }
         let unit = 1.0 / (1u64 << (self.members.shift + input_shift)) as f32;
         let scale = unit / (matrix.columns as f32).sqrt();
-        wide(|| sums.iter().map(|sum| *sum as f32 * scale).collect())
+        let mut products = vec![0.0; sums.len()];
+        quantized::scaled(&sums, scale, &mut products);
+        products
     }
 
     /// Computes `(W << shift) x + s E x` for the rows of one member with full-rank noise, or of several without.
@@ -89,30 +93,49 @@ impl Pass<'_> {
         embedded
     }
 
-    /// Returns an element of a vector of a member, with its perturbation.
-    #[inline(always)]
-    pub fn vector(&self, member: usize, vector: Vector, index: usize) -> f32 {
+    /// Writes elements of a vector of a member from `first` on, with their perturbation.
+    pub fn vector(&self, member: usize, vector: Vector, first: usize, to: &mut [f32]) {
         let (at, member) = (vector as usize, &self.members.list[member]);
+        let range = first..first + to.len();
+        let values = &self.members.weights.vectors[at][range.clone()];
         let noise = match member.noise {
-            Noise::None => 0,
+            Noise::None => {
+                to.copy_from_slice(values);
+                return;
+            }
             Noise::FullRank(Perturbation { vectors, .. }) | Noise::LowRank(Factors { vectors, .. }) => {
-                vectors[at][index]
+                &vectors[at][range]
             }
         };
-        let unit = 1.0 / (1u32 << self.members.shift) as f32;
-        self.members.weights.vectors[at][index] + f32::from(member.sign) * unit * f32::from(noise)
+        let unit = f32::from(member.sign) * (1.0 / (1u32 << self.members.shift) as f32);
+        let elements = to.iter_mut().zip(values.iter().zip(noise));
+        wide(|| {
+            for (to, (value, noise)) in elements {
+                *to = value + unit * f32::from(*noise);
+            }
+        });
     }
 }
 
 /// Adds `sign · E x` to the sums of the rows of a member, `E = factor · A Bᵀ`.
 fn add_low_rank(noise: &LowRank, (rank, sign): (usize, i8), matrix: &Matrix, x: &[i8], sums: &mut [i32]) {
     let factor = i32::from(sign) * LowRank::factor(rank);
-    wide(|| {
-        for (x, sums) in x.chunks_exact(matrix.columns).zip(sums.chunks_exact_mut(matrix.rows)) {
-            for (a, b) in noise.a.chunks_exact(matrix.rows).zip(noise.b.chunks_exact(matrix.columns)) {
-                let along: i32 = x.iter().zip(b).map(|(x, b)| i32::from(*x) * i32::from(*b)).sum();
-                sums.iter_mut().zip(a).for_each(|(sum, a)| *sum += factor * along * i32::from(*a));
+    for (a, b) in noise.a.chunks_exact(matrix.rows).zip(noise.b.chunks_exact(matrix.columns)) {
+        add_outer(a, b, factor, x, sums);
+    }
+}
+
+wide_fn! {
+    /// Adds `factor · a (b · x)` to the sums of each row.
+    fn add_outer(a: &[i8], b: &[i8], factor: i32, x: &[i8], sums: &mut [i32]) {
+        for (x, sums) in x.chunks_exact(b.len()).zip(sums.chunks_exact_mut(a.len())) {
+            let mut along = 0;
+            for (x, b) in x.iter().zip(b) {
+                along += i32::from(*x) * i32::from(*b);
+            }
+            for (sum, a) in sums.iter_mut().zip(a) {
+                *sum += factor * along * i32::from(*a);
             }
         }
-    });
+    }
 }

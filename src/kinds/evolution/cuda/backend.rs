@@ -1,0 +1,421 @@
+//! Backend of the simulation on a GPU.
+
+use super::{
+    forward::{Forward, Losses, Rows},
+    kernels::{Draws, ShiftWeights, TensorArgs, UpdateKernels},
+    memory::{State, StateSizes, Work, WorkSizes},
+    update::Update,
+};
+use crate::{
+    data::text::Corpus,
+    gpu::{Buf, Gpu, Grid, KernelFacts, Mark, Pass, Place},
+    kinds::{
+        evolution::{
+            backend::{
+                self as evolution, Batch, Counters, Decoder, GenerationInput, GenerationStats, IGNORED, LOSS_UNITS,
+                Outcome, Site, StateBuffer, StepStats, TextModel,
+            },
+            choices::{Generator, TextChoice},
+            cpu::decoder::{Copied, Decoding, Model},
+            model::{Vector, Weights},
+            network::Network,
+            strategy::{Course, NoiseForm, Settings, TensorChange, ternary_of},
+        },
+        language::{backend as language, cpu::text_copy::TextCopy},
+    },
+    nn::parameters::{ParameterMap, View},
+    sim::{Buffers as _, Execution, MemoryReport, Progress, SimError},
+};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, OnceLock},
+};
+
+/// A population on a GPU.
+pub struct CudaBackend {
+    gpu: Arc<Gpu>,
+    network: Network,
+    map: Arc<ParameterMap>,
+    forward: Forward,
+    kernels: UpdateKernels,
+    state: State,
+    work: Option<Work>,
+    text: Option<(u64, Buf<u16>)>,
+    n_pairs: usize,
+    updates: u64,
+    partial: Option<Partial>,
+    waiting: Vec<GenerationStats>,
+    collected: Vec<GenerationStats>,
+    /// Weights on the host, for texts and inspection; empty after a change.
+    copy: OnceLock<Weights>,
+}
+
+/// Generation that was stopped after some groups of pairs, whose losses are on the device.
+struct Partial {
+    number: u64,
+    settings: Settings,
+    course: Course,
+    text: u64,
+    /// Number of evaluated pairs.
+    done: usize,
+}
+
+impl CudaBackend {
+    /// Creates a population of `pairs` pairs; the rule of the update has `moments` moments. Weights are 0. Fails if the device
+    /// fails or has not enough memory.
+    pub fn new(
+        gpu: &Arc<Gpu>,
+        network: Network,
+        map: Arc<ParameterMap>,
+        (pairs, moments): (usize, usize),
+    ) -> Result<Self, SimError> {
+        let sizes = state_sizes(&network, &map, pairs, moments);
+        let mut state = State::allocate(gpu, &sizes)?;
+        let lengths: Vec<u32> = map.views().map(|view| view.len() as u32).collect();
+        state.lengths.write(&lengths)?;
+        state.mean_squares.write(&vec![-1.0; lengths.len()])?;
+        Ok(Self {
+            forward: Forward::new(gpu, network, &map)?,
+            kernels: UpdateKernels::load(gpu)?,
+            gpu: gpu.clone(),
+            network,
+            map,
+            state,
+            work: None,
+            text: None,
+            n_pairs: pairs,
+            updates: 0,
+            partial: None,
+            waiting: vec![],
+            collected: vec![],
+            copy: OnceLock::new(),
+        })
+    }
+
+    /// Returns the workspace for the settings, allocated anew if they differ.
+    fn workspace(&mut self, settings: &Settings) -> Result<Work, SimError> {
+        let sizes = WorkSizes::of(&self.network.sizes, self.map.len(), settings, self.n_pairs);
+        match self.work.take().filter(|work| work.sizes == sizes) {
+            Some(work) => Ok(work),
+            None => Ok(Work::allocate(&self.gpu, &sizes)?),
+        }
+    }
+
+    /// Copies the training part of a text to the device unless it is there.
+    fn upload(&mut self, text: &Corpus) -> Result<(), SimError> {
+        if self.text.as_ref().is_some_and(|(hash, _)| *hash == text.hash) {
+            return Ok(());
+        }
+        let Some(tokens) = text.narrow() else {
+            return Err(SimError::Input("the vocabulary has more than 65,536 tokens".to_owned()));
+        };
+        self.text = None;
+        self.text = Some((text.hash, Buf::from_slice(&self.gpu, "text", &tokens[text.train()])?));
+        Ok(())
+    }
+
+    fn draws(&self, input: &GenerationInput<'_>) -> Draws {
+        let generator = match input.settings.noise {
+            NoiseForm::FullRank(generator) => generator,
+            NoiseForm::LowRank(_) => Generator::SumOfFour,
+        };
+        Draws {
+            seed: input.settings.seed,
+            generation: input.number,
+            first_pair: 0,
+            generator: generator as u32,
+            is_low_rank: matches!(input.settings.noise, NoiseForm::LowRank(_)).into(),
+            is_shared: (input.settings.texts == TextChoice::Shared).into(),
+        }
+    }
+
+    /// Evaluates the pairs that are missing. Returns the number of evaluated pairs, fewer than all if stopped.
+    fn evaluate_pairs(
+        &mut self,
+        input: &GenerationInput<'_>,
+        (first, tensors): (usize, &[TensorArgs]),
+        work: &mut Work,
+        pass: &mut Pass,
+    ) -> Result<usize, SimError> {
+        let GenerationInput { settings, course, .. } = *input;
+        let (steps, n) = (self.network.sizes.steps, self.map.len() as u32);
+        let (weights, shifted) = (&self.state.weights, &mut self.state.shifted);
+        ShiftWeights { n, shift: course.shift, weights, shifted }.launch(
+            self.forward.population(),
+            pass,
+            Grid::Threads(n),
+        )?;
+        let Some((_, text)) = &self.text else { return Ok(first) };
+        let mut in_flight: VecDeque<Mark> = VecDeque::new();
+        let mut done = first;
+        while done < course.pairs {
+            if pass.is_stopping() {
+                break;
+            }
+            if in_flight.len() > 1 {
+                in_flight.pop_front().map_or(Ok(()), |mark| mark.wait())?;
+            }
+            let pairs = work.sizes.pairs.min(course.pairs - done);
+            let draws = Draws { first_pair: done as u32, ..self.draws(input) };
+            self.forward.draw_noise(pass, (draws, pairs), tensors, &self.state.shifted, work)?;
+            for at in (0..settings.sequences).step_by(work.sizes.sequences) {
+                let sequences = work.sizes.sequences.min(settings.sequences - at);
+                self.forward.draw_text(pass, (draws, pairs), (at, sequences), text, work)?;
+                let rows = Rows {
+                    members: 2 * pairs,
+                    per_member: sequences * steps,
+                    perturbed: Some((settings.noise, course.shift)),
+                };
+                let mut of_members = self.state.losses.part_mut(2 * done..2 * (done + pairs))?;
+                let weights = (&*self.state.shifted, &*self.state.shadows);
+                self.forward.losses(pass, rows, weights, work, Losses::Members(&mut of_members))?;
+            }
+            in_flight.push_back(Mark::now(&self.gpu)?);
+            done += pairs;
+        }
+        Ok(done)
+    }
+
+    /// Changes the weights by the losses of all pairs.
+    fn update(
+        &mut self,
+        input: &GenerationInput<'_>,
+        tensors: &[TensorArgs],
+        work: &mut Work,
+        pass: &mut Pass,
+    ) -> Result<GenerationStats, SimError> {
+        let GenerationInput { settings, course, frozen, .. } = *input;
+        let losses = self.state.losses.read_range(0..2 * course.pairs)?;
+        let losses: Vec<[i64; 2]> =
+            losses.chunks_exact(2).map(|pair| [pair[0].cast_signed(), pair[1].cast_signed()]).collect();
+        self.state.pair_weights.write_at(0, &settings.pair_weights(&losses))?;
+        self.state.frozen.write(&frozen.iter().map(|f| u8::from(*f)).collect::<Vec<u8>>())?;
+        self.state.z.clear()?;
+        let steps = settings.steps(course, self.updates + 1);
+        let update = Update { settings, draws: self.draws(input), pairs: course.pairs, steps, tensors };
+        for first in (0..update.pairs).step_by(work.sizes.pairs) {
+            let n = work.sizes.pairs.min(update.pairs - first);
+            update.add(pass, (&self.forward, &self.kernels), (first, n), (&mut self.state, work))?;
+        }
+        update.apply(pass, &self.kernels, &mut self.state)?;
+        let (counts, roots) = (self.state.counts.read()?, self.state.roots.read()?);
+        let change =
+            |(counts, root): (&[u64], &f32)| TensorChange { changed: counts[0], saturated: counts[1], rms: *root };
+        let changes = counts.chunks_exact(2).zip(&roots).map(change).collect();
+        Ok(GenerationStats::new(&losses, settings.sequences * self.network.sizes.steps, changes))
+    }
+
+    /// Returns the weights on the host, copied once after each change. Fails if the device fails.
+    fn copied(&self) -> Result<&Weights, SimError> {
+        if let Some(copy) = self.copy.get() {
+            return Ok(copy);
+        }
+        let (weights, shadows) = (self.state.weights.read()?, self.state.shadows.read()?);
+        let ranges: Vec<_> = self.map.views().map(View::range).collect();
+        let (matrices, vectors) = ranges.split_at(ranges.len() - Vector::ALL.len());
+        let matrices = matrices.iter().map(|range| weights[range.clone()].to_vec()).collect();
+        let vectors = [0, 1, 2].map(|at| shadows[vectors[at].clone()].to_vec());
+        Ok(self.copy.get_or_init(|| Weights { matrices, vectors }))
+    }
+
+    fn model(&self) -> Result<Model<'_>, SimError> {
+        Ok(Model { network: &self.network, weights: self.copied()? })
+    }
+
+    fn buffer(&self, buffer: StateBuffer) -> &Buf<f32> {
+        match buffer {
+            StateBuffer::Weights => &self.state.shadows,
+            StateBuffer::FirstMoment => &self.state.first,
+            StateBuffer::SecondMoment => &self.state.second,
+        }
+    }
+}
+
+/// Returns the sizes of the state.
+pub fn state_sizes(network: &Network, map: &ParameterMap, pairs: usize, moments: usize) -> StateSizes {
+    StateSizes { len: map.len(), tensors: map.views().len(), layers: network.sizes.layers + 2, pairs, moments }
+}
+
+/// Predicts the memory of a population.
+pub fn memory(
+    network: &Network,
+    map: &ParameterMap,
+    settings: &Settings,
+    (pairs, moments): (usize, usize),
+) -> MemoryReport {
+    let mut report = State::predict(&state_sizes(network, map, pairs, moments));
+    let work = Work::predict(&WorkSizes::of(&network.sizes, map.len(), settings, pairs));
+    work.iter().for_each(|held| report.add(held.owner, held.name, held.place, held.bytes));
+    report
+}
+
+impl evolution::Backend for CudaBackend {
+    fn generation(&mut self, input: &GenerationInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
+        let GenerationInput { number, settings, course, text, .. } = *input;
+        let is_same = |p: &Partial| (p.number, &p.settings, p.course, p.text) == (number, settings, course, text.hash);
+        let done = self.partial.take().filter(is_same).map_or(0, |partial| partial.done);
+        if done == 0 {
+            self.state.losses.clear()?;
+        }
+        self.upload(text)?;
+        let mut work = self.workspace(settings)?;
+        let tensors = self.forward.tensors(settings);
+        let evaluated = self.evaluate_pairs(input, (done, &tensors), &mut work, pass);
+        let outcome = match evaluated {
+            Ok(done) if done < course.pairs => {
+                self.partial = Some(Partial { number, settings: *settings, course, text: text.hash, done });
+                Ok(Outcome::Stopped)
+            }
+            Ok(_) => {
+                let stats = self.update(input, &tensors, &mut work, pass);
+                self.copy = OnceLock::new();
+                self.updates += 1;
+                stats.map(|stats| {
+                    self.waiting.push(stats);
+                    Outcome::Done
+                })
+            }
+            Err(error) => Err(error),
+        };
+        self.work = Some(work);
+        outcome
+    }
+
+    fn take_generations(&mut self, out: &mut Vec<GenerationStats>) -> Result<(), SimError> {
+        out.append(&mut self.collected);
+        Ok(())
+    }
+
+    fn mean_squares(&self) -> Result<Vec<Option<f32>>, SimError> {
+        Ok(self.state.mean_squares.read()?.into_iter().map(|square| (square >= 0.0).then_some(square)).collect())
+    }
+
+    fn set_mean_squares(&mut self, values: &[Option<f32>]) -> Result<(), SimError> {
+        let values: Vec<f32> = values.iter().map(|square| square.unwrap_or(-1.0)).collect();
+        Ok(self.state.mean_squares.write(&values)?)
+    }
+
+    fn inspect(&self, tokens: &[u32], site: Site, _: &Progress) -> Result<Vec<f32>, SimError> {
+        Ok(self.model()?.inspect(tokens, site))
+    }
+}
+
+impl language::Backend for CudaBackend {
+    fn take_stats(&mut self, out: &mut Vec<StepStats>) -> Result<(), SimError> {
+        out.extend(self.waiting.iter().map(GenerationStats::common));
+        self.collected.append(&mut self.waiting);
+        Ok(())
+    }
+
+    fn evaluate(&mut self, batches: &[Batch<'_>], losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
+        // Any settings: the workspace is that of the last generation if there was one.
+        let mut work = match self.work.take() {
+            Some(work) => work,
+            None => Work::allocate(&self.gpu, &WorkSizes::alone(&self.network.sizes, self.map.len()))?,
+        };
+        let result = self.evaluate_with(batches, losses, &mut work, pass);
+        self.work = Some(work);
+        result
+    }
+
+    fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError> {
+        Ok(Box::new(Decoding::new(self.model()?)))
+    }
+
+    fn text_model(&mut self) -> Result<Option<Arc<Mutex<dyn TextModel>>>, SimError> {
+        let copy = Copied { network: self.network, weights: self.copied()?.clone() };
+        Ok(Some(Arc::new(Mutex::new(TextCopy::new(copy)))))
+    }
+
+    fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError> {
+        let from = self.buffer(buffer);
+        if from.len() < start + to.len() {
+            to.fill(0.0);
+            return Ok(());
+        }
+        Ok(from.read_into(start, to)?)
+    }
+
+    fn write(&mut self, buffer: StateBuffer, start: usize, from: &[f32]) -> Result<(), SimError> {
+        let to = match buffer {
+            StateBuffer::Weights => {
+                let weights: Vec<i8> = from.iter().map(|shadow| ternary_of(*shadow)).collect();
+                self.state.weights.write_at(start, &weights)?;
+                &mut self.state.shadows
+            }
+            StateBuffer::FirstMoment => &mut self.state.first,
+            StateBuffer::SecondMoment => &mut self.state.second,
+        };
+        if start + from.len() <= to.len() {
+            to.write_at(start, from)?;
+        }
+        (self.partial, self.copy) = (None, OnceLock::new());
+        Ok(())
+    }
+
+    fn counters(&self) -> Result<Counters, SimError> {
+        Ok(Counters { updates: self.updates, loss_scale: 1.0, finite_steps: 0 })
+    }
+
+    fn set_counters(&mut self, counters: Counters) -> Result<(), SimError> {
+        self.updates = counters.updates;
+        (self.waiting, self.collected) = (vec![], vec![]);
+        Ok(())
+    }
+
+    fn execution(&self) -> Execution {
+        let choices = self.forward.gemm().choices();
+        Execution::cuda(&self.gpu).with(choices.iter().map(|(name, by)| (name.as_str(), by.as_str())))
+    }
+
+    fn memory(&self) -> MemoryReport {
+        let mut report = self.state.held();
+        if let Some(work) = &self.work {
+            work.report(&mut report);
+        }
+        if let Some((_, text)) = &self.text {
+            report.add("text", "text", Place::Device, text.bytes());
+        }
+        report.add("gemm", "workspace", Place::Device, self.forward.gemm().bytes());
+        report
+    }
+
+    fn kernels(&self) -> Vec<KernelFacts> {
+        let is_used =
+            |file: &str| file.starts_with("nn/gemm") || super::MODULES.iter().any(|module| module.file == file);
+        self.gpu.kernel_facts().into_iter().filter(|kernel| is_used(kernel.file)).collect()
+    }
+}
+
+impl CudaBackend {
+    fn evaluate_with(
+        &self,
+        batches: &[Batch<'_>],
+        losses: &mut [f32],
+        work: &mut Work,
+        pass: &mut Pass,
+    ) -> Result<Outcome, SimError> {
+        let mut at = 0;
+        for batch in batches {
+            let per_call = (work.sizes.rows / batch.seq_len.max(1)).max(1) * batch.seq_len;
+            for (tokens, targets) in batch.tokens.chunks(per_call).zip(batch.targets.chunks(per_call)) {
+                if pass.is_stopping() {
+                    return Ok(Outcome::Stopped);
+                }
+                let narrow: Vec<u16> = tokens.iter().map(|token| *token as u16).collect();
+                let known: Vec<u16> = targets.iter().map(|target| (*target).max(0) as u16).collect();
+                work.tokens.write_at(0, &narrow)?;
+                work.targets.write_at(0, &known)?;
+                let rows = Rows { members: 1, per_member: tokens.len(), perturbed: None };
+                let weights = (&*self.state.weights, &*self.state.shadows);
+                self.forward.losses(pass, rows, weights, work, Losses::Rows)?;
+                let units = work.row_losses.read_range(0..tokens.len())?;
+                for ((loss, units), target) in losses[at..].iter_mut().zip(units).zip(targets) {
+                    *loss = if *target == IGNORED { 0.0 } else { units.cast_signed() as f32 / LOSS_UNITS };
+                }
+                at += tokens.len();
+            }
+        }
+        Ok(Outcome::Done)
+    }
+}

@@ -1,0 +1,276 @@
+//! Declarations of the kernels, and the structs that they share with the host.
+
+use crate::{
+    device_constants, device_struct,
+    gpu::{
+        kernel::{In, InOut, Size},
+        layout::Constant,
+    },
+    kernels,
+    kinds::evolution::choices::Generator,
+};
+
+/// Largest rank of a perturbation.
+pub const MAX_RANK: u32 = 16;
+/// Largest number of steps of a sequence in chunk form: corrections of a group of columns are in shared memory.
+pub const MAX_STEPS: usize = 512;
+/// Largest width with a state matrix, for the same reason.
+pub const MAX_STATE: usize = 512;
+const SUM_OF_FOUR: u32 = Generator::SumOfFour as u32;
+const TERNARY: u32 = Generator::Ternary as u32;
+/// Number of the rule with momentum in [`StepArgs`].
+pub const MOMENTUM: u32 = 1;
+/// Number of Adam in [`StepArgs`].
+pub const ADAM: u32 = 2;
+/// Layer of the biases of the gates, which belong to a layer each, in [`TensorArgs`].
+pub const GATE_BIASES: u32 = u32::MAX;
+
+const CONSTANTS: &[Constant] = device_constants![MAX_RANK, SUM_OF_FOUR, TERNARY, MOMENTUM, ADAM, GATE_BIASES];
+
+device_struct! {
+    /// Sizes and scales of a forward pass.
+    pub struct PassArgs {
+        /// Rows of each member
+        rows: u32,
+        /// Steps of a sequence
+        steps: u32,
+        /// Features of a row
+        width: u32,
+        /// Whether rows belong to perturbed members
+        is_perturbed: u32,
+        /// Perturbations are scaled by 2^-shift
+        shift: u32,
+        /// Rank of the perturbation; 0: full rank, or none
+        rank: u32,
+        /// Factor of a low-rank perturbation
+        factor: i32,
+        /// Words of low-rank signs of each pair
+        words: u32,
+        /// Elements of all vectors
+        vectors: u32,
+        /// Whether every matrix has an effect
+        is_live: u32,
+        /// Scale after the input projection
+        activation: f32,
+        /// Scale in the feed-forward layer
+        mlp_activation: f32,
+        /// Scale of the norm
+        norm: f32,
+        /// Scale of attention
+        residual: f32,
+        /// Scale of the feed-forward layer
+        mlp_residual: f32,
+    }
+}
+
+device_struct! {
+    /// A matrix of weights.
+    pub struct MatrixArgs {
+        /// Rows of the matrix
+        outputs: u32,
+        /// Columns of the matrix
+        inputs: u32,
+        /// First word of its low-rank signs
+        first_word: u32,
+        /// Scale of the integer sums
+        scale: f32,
+    }
+}
+
+device_struct! {
+    /// Attention of a layer.
+    pub struct DeltaRuleArgs {
+        /// Index of the layer
+        layer: u32,
+        /// First element of the biases of the gates among all vectors
+        first_bias: u32,
+        /// Whether keys are normalised, and gates are used as they are
+        is_delta_net: u32,
+        /// Whether states are rounded to 16 bits
+        has_f16_state: u32,
+    }
+}
+
+device_struct! {
+    /// Draws of a generation.
+    pub struct Draws {
+        /// Seed of the run
+        seed: u64,
+        /// Number of the generation
+        generation: u64,
+        /// First pair of this launch
+        first_pair: u32,
+        /// Generator of full-rank perturbations
+        generator: u32,
+        /// Whether perturbations are of low rank
+        is_low_rank: u32,
+        /// Whether all pairs read the same text
+        is_shared: u32,
+    }
+}
+
+device_struct! {
+    /// A tensor in the layout of the parameters.
+    pub struct TensorArgs {
+        /// Salt of its perturbation
+        salt: u64,
+        /// First of its elements
+        start: u32,
+        /// Number of elements
+        len: u32,
+        /// Elements of a row
+        columns: u32,
+        /// Index among all tensors
+        index: u32,
+        /// First word of its low-rank signs
+        first_word: u32,
+        /// Words of its low-rank signs
+        words: u32,
+        /// Factor of its low-rank perturbation
+        factor: i32,
+        /// Layer by which it is frozen
+        layer: u32,
+        /// Whether it is a vector of f32
+        is_vector: u32,
+        /// Whether it is never changed
+        is_fixed: u32,
+    }
+}
+
+device_struct! {
+    /// Step of an update.
+    pub struct StepArgs {
+        /// Number of the rule
+        rule: u32,
+        /// Whether rounding errors are kept in 8 bits
+        has_byte_residual: u32,
+        /// Learning rate of the generation
+        rate: f32,
+        /// Least magnitude of a direction
+        threshold: f32,
+        /// Limit of shadow weights
+        limit: f32,
+        /// Decay of the first moment
+        decay1: f32,
+        /// Decay of the second moment
+        decay2: f32,
+        /// Factor of the first moment
+        correction1: f32,
+        /// Factor of the second moment
+        correction2: f32,
+    }
+}
+
+kernels! {
+    /// Draws, and the forward pass between matrix multiplications.
+    pub struct PopulationKernels in "evolution/population.cu" using [PassArgs, MatrixArgs, Draws, TensorArgs] with [CONSTANTS] {
+        /// Weights in units of the perturbation. Items: weights.
+        #[block(256)]
+        fn shift_weights as ShiftWeights(n: Size<u32>, shift: Size<u32>, weights: In<i8>, shifted: InOut<i8>);
+
+        /// Signs of the low-rank perturbation of a tensor. Items: words.
+        #[block(256)]
+        fn draw_signs as DrawSigns(d: Size<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, words_per_pair: Size<u32>, words: InOut<u64>);
+
+        /// Weights of both members of pairs with their full-rank perturbation. Items: weights of a pair.
+        #[block(256)]
+        fn merge_full_rank as MergeFullRank(d: Size<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, n: Size<u32>, shifted: In<i8>, merged: InOut<i8>);
+
+        /// Perturbation of a vector. Items: elements.
+        #[block(256)]
+        fn draw_vectors as DrawVectors(d: Size<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, n: Size<u32>, first: Size<u32>, noise: InOut<i8>);
+
+        /// Sequences of pairs and their targets. Items: tokens.
+        #[block(256)]
+        fn draw_text as DrawText(d: Size<Draws>, pairs: Size<u32>, first: Size<u32>, sequences: Size<u32>, steps: Size<u32>, starts: Size<u64>, text: In<u16>, tokens: InOut<u16>, targets: InOut<u16>);
+
+        /// Embedding with its perturbation, a warp per row. Items: tokens.
+        #[block(256)]
+        fn embed_rows as EmbedRows(p: Size<PassArgs>, w: Size<MatrixArgs>, rows: Size<u32>, stride: Size<u32>, signs: In<u64>, weights: In<i8>, tokens: In<u16>, y: InOut<i8>);
+
+        /// Position, GELU, rounding and norm after the input projection, a warp per row. Items: tokens.
+        #[block(256)]
+        fn input_rows as InputRows(p: Size<PassArgs>, w: Size<MatrixArgs>, rows: Size<u32>, signs: In<u64>, noise: In<i8>, positions: In<f32>, embedded: In<i8>, sums: In<i32>, x: InOut<i8>, y: InOut<i8>);
+
+        /// Sum of attention and residual stream, and its norm, a warp per row. Items: tokens.
+        #[block(256)]
+        fn attention_rows_out as AttentionRowsOut(p: Size<PassArgs>, rows: Size<u32>, output: In<f32>, x: InOut<i8>, y: InOut<i8>);
+
+        /// GELU and rounding in the feed-forward layer, a warp per row. Items: tokens.
+        #[block(256)]
+        fn gelu_rows as GeluRows(p: Size<PassArgs>, w: Size<MatrixArgs>, rows: Size<u32>, signs: In<u64>, y: In<i8>, sums: In<i32>, hidden: InOut<i8>);
+
+        /// Sum of the feed-forward layer and residual stream, and its norm, a warp per row. Items: tokens.
+        #[block(256)]
+        fn mlp_rows as MlpRows(p: Size<PassArgs>, w: Size<MatrixArgs>, rows: Size<u32>, signs: In<u64>, hidden: In<i8>, sums: In<i32>, x: InOut<i8>, y: InOut<i8>);
+
+        /// Cross entropy of each row, a warp per row. Items: tokens.
+        #[block(256)]
+        fn loss_rows as LossRows(
+            p: Size<PassArgs>, w: Size<MatrixArgs>, rows: Size<u32>, adds: Size<u32>, first_bias: Size<u32>, signs: In<u64>, noise: In<i8>,
+            biases: In<f32>, y: In<i8>, sums: In<i32>, targets: In<u16>, losses: InOut<u64>
+        );
+    }
+}
+
+kernels! {
+    /// Linear attention by the delta rule.
+    pub struct AttentionKernels in "evolution/attention.cu" using [PassArgs, MatrixArgs, DeltaRuleArgs, Draws] with [CONSTANTS] {
+        /// Queries, keys, values and gates with their perturbation, a warp per row. Items: tokens.
+        #[block(256)]
+        fn attention_rows as AttentionRows(
+            p: Size<PassArgs>, a: Size<DeltaRuleArgs>, of_query: Size<MatrixArgs>, of_key: Size<MatrixArgs>, of_value: Size<MatrixArgs>,
+            of_gate: Size<MatrixArgs>, rows: Size<u32>, signs: In<u64>, noise: In<i8>, gate_bias: In<f32>, y: In<i8>, query_sums: In<i32>,
+            key_sums: In<i32>, value_sums: In<i32>, gate_sums: In<i32>, query: InOut<f32>, key: InOut<f32>, value: InOut<f32>,
+            gate: InOut<f32>
+        );
+
+        /// Roots of queries and keys, and the strength of each step, 32 rows per block. Items: tokens.
+        #[block(256)]
+        fn attention_steps as AttentionSteps(p: Size<PassArgs>, a: Size<DeltaRuleArgs>, rows: Size<u32>, query: In<f32>, key: In<f32>, gate: InOut<f32>, roots: InOut<f32>);
+
+        /// Products of keys and queries with keys, a block per 64 x 64 of a sequence. Items: tokens.
+        #[block(256)]
+        fn attention_products as AttentionProducts(p: Size<PassArgs>, query: In<f32>, key: In<f32>, roots: In<f32>, products: InOut<f32>);
+
+        /// Corrections and outputs in chunk form, two columns per thread. Items: tokens.
+        #[block(128)]
+        fn attention_outputs as AttentionOutputs(p: Size<PassArgs>, products: In<f32>, value: In<f32>, alphas: In<f32>, output: InOut<f32>);
+
+        /// Outputs with a state matrix, a thread per column. Items: tokens.
+        #[block(128)]
+        fn attention_states as AttentionStates(p: Size<PassArgs>, a: Size<DeltaRuleArgs>, query: In<f32>, key: In<f32>, value: In<f32>, alphas: In<f32>, roots: In<f32>, output: InOut<f32>);
+    }
+}
+
+kernels! {
+    /// Weighted sums of perturbations, and the update of weights.
+    pub struct UpdateKernels in "evolution/update.cu" using [PassArgs, MatrixArgs, Draws, TensorArgs, StepArgs] with [CONSTANTS] {
+        /// Weighted sum of the full-rank perturbations of a tensor, a thread per element. Items: elements.
+        #[block(256)]
+        fn sum_full_rank as SumFullRank(d: Size<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, pair_weights: In<i64>, z: InOut<i64>);
+
+        /// Weighted sum of the low-rank perturbations of a matrix, a thread per element. Items: elements.
+        #[block(256)]
+        fn sum_low_rank as SumLowRank(d: Size<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, rank: Size<u32>, words_per_pair: Size<u32>, words: In<u64>, pair_weights: In<i64>, z: InOut<i64>);
+
+        /// Weighted sum of the signs of a vector, a thread per element. Items: elements.
+        #[block(256)]
+        fn sum_vector_signs as SumVectorSigns(d: Size<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, pair_weights: In<i64>, z: InOut<i64>);
+
+        /// Sum of squares of the weighted sum of a tensor. Items: elements.
+        #[block(256)]
+        fn sum_squares as SumSquares(t: Size<TensorArgs>, z: In<i64>, halves: InOut<u64>);
+
+        /// Running mean squares and their roots. Items: tensors.
+        #[block(64)]
+        fn update_roots as UpdateRoots(n: Size<u32>, halves: In<u64>, lengths: In<u32>, mean_squares: InOut<f32>, roots: InOut<f32>, counts: InOut<u64>);
+
+        /// New weights of a tensor, a thread per element. Items: elements.
+        #[block(256)]
+        fn update_weights as UpdateWeights(
+            s: Size<StepArgs>, t: Size<TensorArgs>, z: In<i64>, roots: In<f32>, frozen: In<u8>, shadows: InOut<f32>, weights: InOut<i8>,
+            first: InOut<f32>, second: InOut<f32>, counts: InOut<u64>
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! Device buffers of a population.
+
+use crate::{
+    buffers,
+    gpu::{Buf, Gpu},
+    kinds::evolution::{
+        model::{Sizes, Vector},
+        strategy::{NoiseForm, Settings},
+    },
+};
+use std::sync::Arc;
+
+/// Approximate memory of the rows that are evaluated together, bytes.
+const ROW_BYTES: usize = 1 << 30;
+/// Largest number of rows that are evaluated together.
+const MAX_ROWS: usize = 1 << 17;
+/// Largest number of blocks in the second and third dimension of a grid.
+const MAX_BLOCKS: usize = 65_535;
+/// Approximate memory of merged weights, or of low-rank signs, bytes.
+const NOISE_BYTES: usize = 1 << 29;
+
+/// Sizes of the state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateSizes {
+    /// Elements in the layout of the parameters.
+    pub len: usize,
+    /// Number of tensors.
+    pub tensors: usize,
+    /// Number of layers that can be frozen.
+    pub layers: usize,
+    /// Number of pairs.
+    pub pairs: usize,
+    /// Number of moments.
+    pub moments: usize,
+}
+
+buffers! {
+    /// Weights, and what an update changes.
+    pub struct State(gpu: Arc<Gpu>, s: StateSizes) {
+        "parameters" {
+            /// Ternary weights; 0 in the places of vectors.
+            pub weights: Buf<i8> = Saved "weights" s.len;
+            /// Weights before they are rounded, and vectors.
+            pub shadows: Buf<f32> = Saved "unrounded weights" s.len;
+            /// First moments, or one element.
+            pub first: Buf<f32> = Saved "first moments" if s.moments > 0 { s.len } else { 1 };
+            /// Second moments, or one element.
+            pub second: Buf<f32> = Saved "second moments" if s.moments > 1 { s.len } else { 1 };
+            /// Running mean squares of Z; negative: none.
+            pub mean_squares: Buf<f32> = Saved "mean squares" s.tensors;
+        }
+        "update" {
+            /// Weights in units of the perturbation.
+            pub shifted: Buf<i8> = Derived "shifted weights" s.len;
+            /// Losses of all members, 2^-24 nat.
+            pub losses: Buf<u64> = Workspace "losses of members" 2 * s.pairs;
+            /// Weights of the pairs, 2^-20.
+            pub pair_weights: Buf<i64> = Workspace "weights of pairs" s.pairs;
+            /// Weighted sums of the perturbations, 2^-20.
+            pub z: Buf<i64> = Workspace "weighted sums of perturbations" s.len;
+            /// Sums of squares of each tensor in two halves.
+            pub halves: Buf<u64> = Workspace "sums of squares" 2 * s.tensors;
+            /// Roots of the mean squares.
+            pub roots: Buf<f32> = Workspace "roots" s.tensors;
+            /// Changed weights and weights at their limit, of each tensor.
+            pub counts: Buf<u64> = Workspace "changed weights" 2 * s.tensors;
+            /// Number of elements of each tensor.
+            pub lengths: Buf<u32> = Derived "lengths of tensors" s.tensors;
+            /// Whether each layer is frozen.
+            pub frozen: Buf<u8> = Derived "frozen layers" s.layers;
+        }
+    }
+}
+
+/// How many members are evaluated together, from the settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkSizes {
+    /// Sizes of the model.
+    pub sizes: Sizes,
+    /// Elements in the layout of the parameters.
+    pub len: usize,
+    /// Number of pairs that are evaluated together.
+    pub pairs: usize,
+    /// Number of sequences of each member that are evaluated together.
+    pub sequences: usize,
+    /// Rows of a workspace.
+    pub rows: usize,
+    /// Words of low-rank signs of each pair; 0 with full rank.
+    pub words: usize,
+}
+
+impl WorkSizes {
+    /// Returns the sizes for a population of `pairs` pairs.
+    pub fn of(sizes: &Sizes, len: usize, settings: &Settings, pairs: usize) -> Self {
+        let words = match settings.noise {
+            NoiseForm::FullRank(_) => 0,
+            NoiseForm::LowRank(rank) => first_words(sizes, rank).1,
+        };
+        let noise_bytes = if words == 0 { 2 * len } else { 8 * words };
+        let most = (ROW_BYTES / row_bytes(sizes)).min(MAX_ROWS).min(MAX_BLOCKS * sizes.steps);
+        let sequences = settings.sequences.min((most / (2 * sizes.steps)).max(1));
+        let together =
+            (most / (2 * sequences * sizes.steps)).min(NOISE_BYTES / noise_bytes).clamp(1, pairs.min(MAX_BLOCKS / 2));
+        let rows = 2 * together * sequences * sizes.steps;
+        Self { sizes: *sizes, len, pairs: together, sequences, rows, words }
+    }
+
+    /// Returns the sizes for the unperturbed model alone.
+    pub fn alone(sizes: &Sizes, len: usize) -> Self {
+        let most = (ROW_BYTES / row_bytes(sizes)).min(MAX_ROWS / 8);
+        let sequences = (most / sizes.steps).max(1);
+        Self { sizes: *sizes, len, pairs: 1, sequences, rows: sequences * sizes.steps, words: 1 }
+    }
+
+    /// Returns the elements of the integer sums of the widest products of a row.
+    fn sums(&self) -> usize {
+        let Sizes { width, mlp_multiple, vocabulary, .. } = self.sizes;
+        (3 * width + 1).max(mlp_multiple * width).max(vocabulary)
+    }
+}
+
+/// Returns the first word of the low-rank signs of each matrix, and the number of words of a pair.
+pub fn first_words(sizes: &Sizes, rank: usize) -> (Vec<usize>, usize) {
+    let mut all = 0;
+    let first = |matrix: crate::kinds::evolution::model::Matrix| {
+        let first = all;
+        all += (rank * (matrix.rows + matrix.columns)).div_ceil(64);
+        first
+    };
+    let firsts = sizes.matrices().into_iter().map(first).collect();
+    (firsts, all)
+}
+
+/// Returns the first element of each vector among all vectors, and the number of all.
+pub fn first_elements(sizes: &Sizes) -> ([usize; 3], usize) {
+    let [head, gates, positions] = Vector::ALL.map(|vector| sizes.len(vector));
+    ([0, head, head + gates], head + gates + positions)
+}
+
+/// Returns the memory of a row in a workspace, bytes.
+fn row_bytes(sizes: &Sizes) -> usize {
+    let Sizes { width, mlp_multiple, vocabulary, steps, .. } = *sizes;
+    let sums = (3 * width + 1).max(mlp_multiple * width).max(vocabulary);
+    2 * width + mlp_multiple * width + 4 * sums + 16 * width + 8 * steps + 16
+}
+
+buffers! {
+    /// Workspace of the rows that are evaluated together.
+    pub struct Work(gpu: Arc<Gpu>, s: WorkSizes) {
+        "draws" {
+            /// Low-rank signs, `[pairs, words]`.
+            pub signs: Buf<u64> = Workspace "low-rank signs" (s.pairs * s.words).max(1);
+            /// Merged weights, `[members, parameters]`.
+            pub merged: Buf<i8> = Workspace "merged weights" if s.words == 0 { 2 * s.pairs * s.len } else { 1 };
+            /// Perturbations of vectors, `[pairs, elements]`.
+            pub noise: Buf<i8> = Workspace "noise of vectors" s.pairs * first_elements(&s.sizes).1;
+            /// Tokens of pairs.
+            pub tokens: Buf<u16> = Workspace "tokens" s.rows;
+            /// Targets of pairs.
+            pub targets: Buf<u16> = Workspace "targets" s.rows;
+        }
+        "activations" {
+            /// Residual stream of all rows.
+            pub x: Buf<i8> = Workspace "residual stream" s.rows * s.sizes.width;
+            /// Inputs of the multiplications, normalised.
+            pub y: Buf<i8> = Workspace "normalised rows" s.rows * s.sizes.width;
+            /// Hidden layer of the feed-forward layer.
+            pub hidden: Buf<i8> = Workspace "hidden layer" s.rows * s.sizes.mlp_multiple * s.sizes.width;
+            /// Integer sums of products.
+            pub sums: Buf<i32> = Workspace "sums of products" s.rows * s.sums();
+            /// Queries of all rows.
+            pub query: Buf<f32> = Workspace "queries" s.rows * s.sizes.width;
+            /// Keys of all rows.
+            pub key: Buf<f32> = Workspace "keys" s.rows * s.sizes.width;
+            /// Values of all rows.
+            pub value: Buf<f32> = Workspace "values" s.rows * s.sizes.width;
+            /// Gates, then strengths of steps.
+            pub gate: Buf<f32> = Workspace "gates" s.rows;
+            /// Outputs of attention.
+            pub output: Buf<f32> = Workspace "outputs of attention" s.rows * s.sizes.width;
+            /// Products of keys and queries with keys, `[sequences, 2, groups of 8 steps, T, 8]`.
+            pub products: Buf<f32> = Workspace "products of keys" 2 * s.rows * s.sizes.steps.next_multiple_of(8);
+            /// Divisors of queries and keys.
+            pub divisors: Buf<f32> = Workspace "divisors of queries and keys" 2 * s.rows;
+            /// Losses of rows.
+            pub row_losses: Buf<u64> = Workspace "losses of rows" s.rows;
+        }
+        plain {
+            /// Sizes for which the workspace was allocated.
+            pub sizes: WorkSizes = *s;
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! CUDA backend: the generation of [`cpu`](super::cpu) with the same bits.
+//!
+//! Rows of several members pass a layer together. The matrix multiplications are sums of 8-bit integers by `nn::gemm`: with
+//! low-rank noise one multiplication by the unperturbed weights for all members, to which the kernels add the perturbation; with
+//! full-rank noise one per member by its merged weights. Losses of members are summed as integers on the device; the host shapes
+//! them once per generation.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | [`kernels`] | declarations of the kernels |
+//! | [`memory`] | device buffers, and how many members are evaluated together |
+//! | [`forward`] | launches of a forward pass |
+//! | [`update`] | launches of an update |
+//! | [`backend`] | backend of the simulation |
+
+pub mod backend;
+pub mod forward;
+pub mod kernels;
+pub mod memory;
+pub mod update;
+
+use crate::{gpu::ModuleSpec, nn::gemm::cuda::MmaKernels, nn::gemm::cuda::SimtKernels};
+
+/// Modules of the kind.
+pub const MODULES: &[ModuleSpec] =
+    &[kernels::PopulationKernels::SPEC, kernels::AttentionKernels::SPEC, kernels::UpdateKernels::SPEC];
+
+/// Modules of other folders that a generation loads.
+pub const SHARED: &[ModuleSpec] = &[MmaKernels::S8, SimtKernels::SPEC];
