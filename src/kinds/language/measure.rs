@@ -215,7 +215,8 @@ impl<K: LanguageKind> LanguageSim<K> {
             Err(SimError::Diverged(why)) => (due.writing.prompt.clone(), format!(": {why}")),
             written => (written?, String::new()),
         };
-        let title = format!("step {}, temperature {}{failed}", due.step, due.temperature);
+        let step = K::time_base(&self.params).singular();
+        let title = format!("{step} {}, temperature {}{failed}", due.step, due.temperature);
         let text = self.setup.texts.tokenizer().decode(&tokens[due.writing.prompt.len()..]);
         let text = format!("{}{text}", due.prompt);
         self.sampler.text(TextSample { step: due.step, title, text });

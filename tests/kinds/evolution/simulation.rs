@@ -98,6 +98,7 @@ fn a_population_learns_a_grammar_and_shows_it() {
     assert!(weights.columns.len == 16 && weights.values.iter().all(|w| [-1.0, 0.0, 1.0].contains(w)));
     let Some(Reading::Samples(texts)) = shown.reading(probes::SAMPLES) else { panic!("texts") };
     assert_eq!((texts.len(), texts[5].step), (6, 60));
+    assert!(texts[5].title.starts_with("generation 60, temperature 0.8"), "{:?}", texts[5].title);
 }
 
 #[test]
