@@ -71,9 +71,10 @@ pub const fn pair_seed(run_seed: u64, generation: u64, pair: u64) -> u64 {
 /// Draws starts of `sequences` windows of `steps` tokens and their targets in a text of `len` tokens. Empty if the text is too
 /// short.
 pub fn starts(batch_seed: u64, sequences: usize, steps: usize, len: usize) -> Vec<usize> {
-    let Some(last) = len.checked_sub(steps + 1).filter(|n| *n > 0) else { return vec![] };
+    // The published program never draws the last place, unless it is the only one.
+    let Some(n) = len.checked_sub(steps + 1).map(|n| n.max(1)) else { return vec![] };
     let mut state = batch_seed;
-    (0..sequences).map(|_| (splitmix64(&mut state) % last as u64) as usize).collect()
+    (0..sequences).map(|_| (splitmix64(&mut state) % n as u64) as usize).collect()
 }
 
 /// Integer perturbation of every tensor, one integer per weight, shared by the two members of a pair.

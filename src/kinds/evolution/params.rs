@@ -109,7 +109,7 @@ one_of! {
         #[title("Live")]
         Live(LiveScales),
         /// Scales of the published program, at which attention and the perturbation of embeddings round to 0.
-        #[title("Seed-faithful")]
+        #[title("Published program")]
         SeedFaithful(SeedScales),
     }
 }

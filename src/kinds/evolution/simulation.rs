@@ -189,7 +189,6 @@ impl LanguageKind for EvolutionKind {
     }
 }
 
-/// Values that [`Backend::inspect`] returns for the shown tokens.
 impl EvolutionSim {
     /// Reads the vector of the biases of the logits. Fails if the device fails.
     pub(super) fn biases(&self) -> Result<Vec<f32>, SimError> {

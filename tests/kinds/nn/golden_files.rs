@@ -3,11 +3,8 @@
 //! The full set is in `$NEUROPIL_GOLDEN/transformer`, with a manifest of its names; a part of it is committed.
 
 use super::{activation, attention, golden_embedding, golden_transformer, norm, optimizer, softmax};
-use neuropil_test_support::golden::{self, Golden};
+use neuropil_test_support::golden::{self, Check, Golden};
 use std::{collections::BTreeSet, fs};
-
-/// Checks one file.
-type Check = fn(&Golden);
 
 /// How file names begin, and what checks such a file. A new operation is one line here and a test that calls [`read`].
 const READERS: &[(&str, Check)] = &[
@@ -49,16 +46,7 @@ pub fn note(golden: &Golden) -> Option<String> {
 
 /// Checks every file of a pattern of [`READERS`], at least one.
 pub fn read(pattern: &str) {
-    let check = READERS.iter().find(|(start, _)| *start == pattern).expect("a line of READERS").1;
-    for golden in golden::all("transformer", pattern) {
-        check(&golden);
-        assert!(
-            golden.unread().is_empty(),
-            "{} has arrays that its test does not read: {:?}",
-            golden.name,
-            golden.unread()
-        );
-    }
+    golden::check_all("transformer", READERS, pattern);
 }
 
 /// The reader of a file; a longer pattern is preferred.

@@ -13,6 +13,20 @@ pub fn folder(kind: &str) -> PathBuf {
     std::env::var_os("NEUROPIL_GOLDEN").map_or(own, PathBuf::from).join(kind)
 }
 
+/// Checks one archive.
+pub type Check = fn(&Golden);
+
+/// Checks every archive of a pattern of `readers`, at least one; each array of it must be read.
+#[track_caller]
+pub fn check_all(kind: &str, readers: &[(&str, Check)], pattern: &str) {
+    let check = readers.iter().find(|(start, _)| *start == pattern).expect("a line of the readers").1;
+    for golden in all(kind, pattern) {
+        check(&golden);
+        let unread = golden.unread();
+        assert!(unread.is_empty(), "{} has arrays that its test does not read: {unread:?}", golden.name);
+    }
+}
+
 /// All archives whose names begin like that, at least one.
 pub fn all(kind: &str, start: &str) -> Vec<Golden> {
     let found = some(kind, start);

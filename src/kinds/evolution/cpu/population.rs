@@ -384,9 +384,12 @@ mod tests {
     fn a_text_that_is_too_short_has_no_fitness() {
         let (settings, state) = (settings(NoiseForm::LowRank(1)), State::new(&SIZES, 0));
         let generation =
-            Generation { network: &NETWORK, settings: &settings, course: COURSE, number: 0, text: &[1; 9] };
+            Generation { network: &NETWORK, settings: &settings, course: COURSE, number: 0, text: &[1; 8] };
         let mut losses = vec![None; 3];
         generation.evaluate(&state.weights, &mut losses, &StopFlag::default());
         assert_eq!(losses, [Some([0, 0]); 3]);
+        let (generation, mut losses) = (Generation { text: &[1; 9], ..generation }, vec![None; 3]);
+        generation.evaluate(&state.weights, &mut losses, &StopFlag::default());
+        assert!(losses.iter().flatten().all(|[plus, minus]| *plus > 0 && *minus > 0), "one place: {losses:?}");
     }
 }

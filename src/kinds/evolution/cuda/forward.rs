@@ -270,7 +270,7 @@ impl Forward {
         losses: Losses<'_>,
     ) -> Result<(), OpError> {
         let sizes = self.network.sizes;
-        let Sizes { width, layers, vocabulary, .. } = sizes;
+        let Sizes { width, layers, .. } = sizes;
         let (n, p) = (rows.all(), self.args(rows, work.sizes.words as u32));
         let Work {
             signs,
@@ -385,9 +385,6 @@ impl Forward {
             self.multiply(pass, rows, (Role::Down, layer), (&*hidden.part(0..n * columns)?, weights), &mut *sums)?;
             let w = self.matrix(rows, Role::Down, layer, 0);
             MlpRows { p, w, rows: n32, signs, hidden, sums, x, y }.launch(k, pass, grid)?;
-        }
-        if layers == 0 || vocabulary == 0 {
-            return Ok(());
         }
         self.multiply(pass, rows, (Role::Head, 0), (&*y.part(0..n * width)?, weights), &mut *sums)?;
         let w = self.matrix(rows, Role::Head, 0, 0);
