@@ -61,10 +61,9 @@ __device__ inline float normal(unsigned int word) {
     return 1.41421356f * (p * x);
 }
 
-// Exponential function (Cephes expf). 0 below -87, infinity above 88.
+// Exponential function (Cephes expf). 0 below -87, infinity above 88. Without branches, and the power of two from the bits of a sum:
+// conversions run at a quarter of the rate of additions.
 __device__ inline float exp(float x) {
-    if (x > 88.0f) return __int_as_float(0x7f800000);
-    if (x < -87.0f) return 0.0f;
     const float n = floorf(x * 1.44269504f + 0.5f);
     float r = x - n * 0.693359375f;
     r = r - n * -2.12194440e-4f;
@@ -75,7 +74,9 @@ __device__ inline float exp(float x) {
     y = y * r + 1.66666655e-1f;
     y = y * r + 5.00000012e-1f;
     y = y * (r * r) + r + 1.0f;
-    return y * __int_as_float(((int)n + 127) << 23);
+    y = y * __int_as_float((__float_as_int(n + 12582912.0f) + 127) << 23);
+    y = x > 88.0f ? __int_as_float(0x7f800000) : y;
+    return x < -87.0f ? 0.0f : y;
 }
 
 // 1 - exp(-x) for x >= 0 without cancellation: a Taylor polynomial below 0.35, exp above.

@@ -15,17 +15,14 @@ struct alignas(4) DeltaRuleArgs {
 };
 static_assert(sizeof(DeltaRuleArgs) == 16, "DeltaRuleArgs: size");
 
-// Queries, keys, values and gates with their perturbation, a warp per row. Items: tokens.
-extern "C" __global__ void __launch_bounds__(256, 1) attention_rows(PassArgs p, DeltaRuleArgs a, MatrixArgs of_query, MatrixArgs of_key, MatrixArgs of_value, MatrixArgs of_gate, unsigned int rows, const unsigned long long* __restrict__ signs, const signed char* __restrict__ noise, const float* __restrict__ gate_bias, const signed char* __restrict__ y, const int* __restrict__ query_sums, const int* __restrict__ key_sums, const int* __restrict__ value_sums, const int* __restrict__ gate_sums, float* __restrict__ query, float* __restrict__ key, float* __restrict__ value, float* __restrict__ gate);
-
-// Roots of queries and keys, and the strength of each step, 32 rows per block. Items: tokens.
-extern "C" __global__ void __launch_bounds__(256, 1) attention_steps(PassArgs p, DeltaRuleArgs a, unsigned int rows, const float* __restrict__ query, const float* __restrict__ key, float* __restrict__ gate, float* __restrict__ roots);
+// Gates, norms of queries and keys, and products with the second factors of low-rank perturbations, 32 rows per block. Items: tokens.
+extern "C" __global__ void __launch_bounds__(256, 1) attention_rows(PassArgs p, DeltaRuleArgs a, MatrixArgs of_query, MatrixArgs of_key, MatrixArgs of_value, MatrixArgs of_gate, unsigned int rows, unsigned int stride, const unsigned long long* __restrict__ signs, const signed char* __restrict__ noise, const float* __restrict__ gate_bias, const signed char* __restrict__ gate_weights, const signed char* __restrict__ y, const int* __restrict__ query_sums, const int* __restrict__ key_sums, int* __restrict__ along, float* __restrict__ alphas, float* __restrict__ inverses);
 
 // Products of keys and queries with keys, a block per 64 x 64 of a sequence. Items: tokens.
-extern "C" __global__ void __launch_bounds__(256, 1) attention_products(PassArgs p, const float* __restrict__ query, const float* __restrict__ key, const float* __restrict__ roots, float* __restrict__ products);
+extern "C" __global__ void __launch_bounds__(128, 1) attention_products(PassArgs p, MatrixArgs of_query, MatrixArgs of_key, const unsigned long long* __restrict__ signs, const int* __restrict__ query_sums, const int* __restrict__ key_sums, const int* __restrict__ along, const float* __restrict__ inverses, float* __restrict__ products);
 
 // Corrections and outputs in chunk form, two columns per thread. Items: tokens.
-extern "C" __global__ void __launch_bounds__(128, 1) attention_outputs(PassArgs p, const float* __restrict__ products, const float* __restrict__ value, const float* __restrict__ alphas, float* __restrict__ output);
+extern "C" __global__ void __launch_bounds__(64, 1) attention_outputs(PassArgs p, MatrixArgs of_value, const unsigned long long* __restrict__ signs, const float* __restrict__ products, const int* __restrict__ value_sums, const int* __restrict__ along, const float* __restrict__ alphas, float* __restrict__ output);
 
 // Outputs with a state matrix, a thread per column. Items: tokens.
-extern "C" __global__ void __launch_bounds__(128, 1) attention_states(PassArgs p, DeltaRuleArgs a, const float* __restrict__ query, const float* __restrict__ key, const float* __restrict__ value, const float* __restrict__ alphas, const float* __restrict__ roots, float* __restrict__ output);
+extern "C" __global__ void __launch_bounds__(128, 1) attention_states(PassArgs p, DeltaRuleArgs a, MatrixArgs of_query, MatrixArgs of_key, MatrixArgs of_value, const unsigned long long* __restrict__ signs, const int* __restrict__ query_sums, const int* __restrict__ key_sums, const int* __restrict__ value_sums, const int* __restrict__ along, const float* __restrict__ alphas, const float* __restrict__ inverses, float* __restrict__ output);

@@ -32,10 +32,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) input_rows(PassArgs p, Matr
 extern "C" __global__ void __launch_bounds__(256, 1) attention_rows_out(PassArgs p, unsigned int rows, const float* __restrict__ output, signed char* __restrict__ x, signed char* __restrict__ y);
 
 // GELU and rounding in the feed-forward layer, a warp per row. Items: tokens.
-extern "C" __global__ void __launch_bounds__(256, 1) gelu_rows(PassArgs p, MatrixArgs w, unsigned int rows, const unsigned long long* __restrict__ signs, const signed char* __restrict__ y, const int* __restrict__ sums, signed char* __restrict__ hidden);
+extern "C" __global__ void __launch_bounds__(256, 1) gelu_rows(PassArgs p, MatrixArgs w, MatrixArgs down, unsigned int rows, const unsigned long long* __restrict__ signs, const signed char* __restrict__ y, const int* __restrict__ sums, signed char* __restrict__ hidden, int* __restrict__ along);
 
 // Sum of the feed-forward layer and residual stream, and its norm, a warp per row. Items: tokens.
-extern "C" __global__ void __launch_bounds__(256, 1) mlp_rows(PassArgs p, MatrixArgs w, unsigned int rows, const unsigned long long* __restrict__ signs, const signed char* __restrict__ hidden, const int* __restrict__ sums, signed char* __restrict__ x, signed char* __restrict__ y);
+extern "C" __global__ void __launch_bounds__(256, 1) mlp_rows(PassArgs p, MatrixArgs w, unsigned int rows, const unsigned long long* __restrict__ signs, const int* __restrict__ along, const int* __restrict__ sums, signed char* __restrict__ x, signed char* __restrict__ y);
 
 // Cross entropy of each row, a warp per row. Items: tokens.
 extern "C" __global__ void __launch_bounds__(256, 1) loss_rows(PassArgs p, MatrixArgs w, unsigned int rows, unsigned int adds, unsigned int first_bias, const unsigned long long* __restrict__ signs, const signed char* __restrict__ noise, const float* __restrict__ biases, const signed char* __restrict__ y, const int* __restrict__ sums, const unsigned short* __restrict__ targets, unsigned long long* __restrict__ losses);

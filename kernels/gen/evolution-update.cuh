@@ -24,7 +24,7 @@ static_assert(sizeof(StepArgs) == 36, "StepArgs: size");
 // Weighted sum of the full-rank perturbations of a tensor, a thread per element. Items: elements.
 extern "C" __global__ void __launch_bounds__(256, 1) sum_full_rank(Draws d, TensorArgs t, unsigned int pairs, const long long* __restrict__ pair_weights, long long* __restrict__ z);
 
-// Weighted sum of the low-rank perturbations of a matrix, a thread per element. Items: elements.
+// Weighted sum of the low-rank perturbations of a matrix, a thread per four elements of a row. Items: elements.
 extern "C" __global__ void __launch_bounds__(256, 1) sum_low_rank(Draws d, TensorArgs t, unsigned int pairs, unsigned int rank, unsigned int words_per_pair, const unsigned long long* __restrict__ words, const long long* __restrict__ pair_weights, long long* __restrict__ z);
 
 // Weighted sum of the signs of a vector, a thread per element. Items: elements.

@@ -3,7 +3,7 @@
 //! # Order of operations
 //!
 //! Sums over d or over earlier steps begin at 0 and take `fma(a, b, sum)` in ascending order; every other operation is rounded
-//! once. f32 uses [`num::exact`](crate::num::exact) for the exponential function, so its results have the same bits everywhere.
+//! once. A vector is multiplied by the reciprocal of its length. f32 uses [`num::exact`](crate::num::exact) for the exponential function, so its results have the same bits everywhere.
 //! Vectors run over n or over steps, so that no sum is split.
 
 use super::{EPSILON, Method};
@@ -65,14 +65,14 @@ fn dot<R: Real>(a: &[R], b: &[R]) -> R {
 pub fn coefficients<R: Functions>(method: Method, query: &mut [R], key: &mut [R], gate: R) -> Step<R> {
     let epsilon = R::of(EPSILON);
     wide(|| {
-        let root = (dot(query, query) + epsilon).sqrt();
-        query.iter_mut().for_each(|q| *q /= root);
+        let inverse = R::one() / (dot(query, query) + epsilon).sqrt();
+        query.iter_mut().for_each(|q| *q *= inverse);
         let (lambda, beta) = (dot(key, key).max(epsilon), gate.sigmoid());
         let alpha = match method {
             Method::Efla => (beta * lambda).one_minus_exp() / (lambda + epsilon),
             Method::DeltaNet => {
-                let root = (lambda + epsilon).sqrt();
-                key.iter_mut().for_each(|k| *k /= root);
+                let inverse = R::one() / (lambda + epsilon).sqrt();
+                key.iter_mut().for_each(|k| *k *= inverse);
                 beta
             }
         };

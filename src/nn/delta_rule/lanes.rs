@@ -59,10 +59,10 @@ fn map(mut of: Lane, f: impl Fn(f32) -> f32) -> Lane {
 }
 
 #[inline(always)]
-fn divide(of: &mut [Lane], by: &Lane) {
+fn scale(of: &mut [Lane], by: &Lane) {
     for row in of {
         for (x, by) in row.iter_mut().zip(by) {
-            *x /= by;
+            *x *= by;
         }
     }
 }
@@ -100,8 +100,7 @@ impl Chunks {
             add_product(&mut of_query, q, q);
             add_product(&mut of_key, k, k);
         }
-        let root = map(of_query, |sum| (sum + epsilon).sqrt());
-        divide(query, &root);
+        scale(query, &map(of_query, |sum| 1.0 / (sum + epsilon).sqrt()));
         let lambda = map(of_key, |sum| sum.max(epsilon));
         let beta = map(*gate, |gate| 1.0 / (1.0 + exact::exp(-gate)));
         let mut alpha = beta;
@@ -111,7 +110,7 @@ impl Chunks {
                     alpha[lane] = exact::one_minus_exp(beta[lane] * lambda[lane]) / (lambda[lane] + epsilon);
                 }
             }
-            Method::DeltaNet => divide(key, &map(lambda, |lambda| (lambda + epsilon).sqrt())),
+            Method::DeltaNet => scale(key, &map(lambda, |lambda| 1.0 / (lambda + epsilon).sqrt())),
         }
         self.alphas[at] = alpha;
         [beta, lambda, alpha]

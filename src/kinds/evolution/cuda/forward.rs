@@ -1,9 +1,9 @@
 //! Launches of a forward pass.
 
 use super::{
+    attention::{Gate, StepBuffers},
     kernels::{
-        AttentionKernels, AttentionOutputs, AttentionProducts, AttentionRows, AttentionRowsOut, AttentionStates,
-        AttentionSteps, DeltaRuleArgs, DrawSigns, DrawText, DrawVectors, Draws, EmbedRows, GeluRows, InputRows,
+        AttentionKernels, AttentionRowsOut, DrawSigns, DrawText, DrawVectors, Draws, EmbedRows, GeluRows, InputRows,
         LossRows, MatrixArgs, MergeFullRank, MlpRows, PassArgs, PopulationKernels, TensorArgs,
     },
     memory::{Work, first_elements, first_words},
@@ -20,25 +20,21 @@ use crate::{
         language::cuda::error::OpError,
     },
     nn::{
-        delta_rule::{Method, cpu::StateFormat},
         gemm::{
             Epilogue, Gemm,
             cuda::{CudaGemm, Options},
         },
-        parameters::ParameterMap,
+        parameters::{ALIGN, ParameterMap},
     },
 };
 use std::sync::Arc;
 
-/// Columns of values per block in the kernels of attention.
-const COLUMNS: u32 = 64;
-
 /// Kernels and sizes of a forward pass.
 pub struct Forward {
-    network: Network,
+    pub(super) network: Network,
     map: Arc<ParameterMap>,
     population: PopulationKernels,
-    attention: AttentionKernels,
+    pub(super) attention: AttentionKernels,
     gemm: CudaGemm,
 }
 
@@ -233,28 +229,72 @@ impl Forward {
         }
     }
 
+    /// Returns the weights from those of a matrix on.
+    fn weights_of<'a>(
+        &self,
+        weights: &'a Slice<i8>,
+        role: Role,
+        layer: usize,
+    ) -> Result<crate::gpu::View<'a, i8>, OpError> {
+        let view = self.map.views().nth(self.network.sizes.index(role, layer)).ok_or_else(OpError::no_matrix)?;
+        Ok(weights.part(view.start..weights.len())?)
+    }
+
     /// Multiplies rows of activations by a matrix of shared or merged weights.
     fn multiply(
         &self,
         pass: &mut Pass,
         rows: Rows,
-        (role, layer): (Role, usize),
-        (x, weights): (&Slice<i8>, &Slice<i8>),
+        matrix: (Role, usize),
+        operands: (&Slice<i8>, &Slice<i8>),
         sums: &mut Slice<i32>,
     ) -> Result<(), OpError> {
+        let n = self.network.sizes.matrix(self.network.sizes.index(matrix.0, matrix.1)).rows;
+        self.multiply_into(pass, rows, matrix, operands, (sums, n, n))
+    }
+
+    /// Multiplies rows by the queries, keys and values of a layer: `sums [rows, 3, H]`. Rows are read once where the three matrices
+    /// follow each other without a gap.
+    fn project(
+        &self,
+        pass: &mut Pass,
+        rows: Rows,
+        layer: usize,
+        operands: (&Slice<i8>, &Slice<i8>),
+        sums: &mut Slice<i32>,
+    ) -> Result<(), OpError> {
+        let width = self.network.sizes.width;
+        if (width * width).is_multiple_of(ALIGN) {
+            return self.multiply_into(pass, rows, (Role::Query, layer), operands, (sums, 3 * width, 3 * width));
+        }
+        for (at, role) in [Role::Query, Role::Key, Role::Value].into_iter().enumerate() {
+            let end = sums.len();
+            let to = &mut sums.part_mut(at * width..end)?;
+            self.multiply_into(pass, rows, (role, layer), operands, (to, width, 3 * width))?;
+        }
+        Ok(())
+    }
+
+    /// Multiplies rows by `n` rows of weights from those of a matrix on; rows of sums are `apart` elements apart.
+    fn multiply_into(
+        &self,
+        pass: &mut Pass,
+        rows: Rows,
+        (role, layer): (Role, usize),
+        (x, weights): (&Slice<i8>, &Slice<i8>),
+        (sums, n, apart): (&mut Slice<i32>, usize, usize),
+    ) -> Result<(), OpError> {
         let sizes = &self.network.sizes;
-        let at = sizes.index(role, layer);
-        let matrix = sizes.matrix(at);
-        let Some(view) = self.map.views().nth(at) else { return Err(OpError::no_matrix()) };
-        let (n, k) = (matrix.rows, matrix.columns);
-        let gemm = if rows.is_merged() {
+        let k = sizes.matrix(sizes.index(role, layer)).columns;
+        let weights = self.weights_of(weights, role, layer)?;
+        let mut gemm = if rows.is_merged() {
             let mut gemm = Gemm::<i32>::new(rows.per_member, n, k).transposed_b().batch(rows.members);
-            gemm.b.stride = self.map.len();
+            (gemm.b.stride, gemm.c.stride) = (self.map.len(), rows.per_member * apart);
             gemm
         } else {
             Gemm::<i32>::new(rows.all(), n, k).transposed_b()
         };
-        let weights = weights.part(view.start..weights.len())?;
+        gemm.c.ld = apart;
         self.gemm.run(pass, &gemm, (x, &weights), sums, Epilogue::None, Options::default())?;
         Ok(())
     }
@@ -282,13 +322,11 @@ impl Forward {
             y,
             hidden,
             sums,
-            query,
-            key,
-            value,
-            gate,
+            along,
+            alphas,
+            inverses,
             output,
             products,
-            divisors,
             row_losses,
             ..
         } = work;
@@ -303,15 +341,15 @@ impl Forward {
         let (first, _) = first_elements(&sizes);
         let (of_embedding, stride) =
             (self.matrix(rows, Role::Embedding, 0, 0), if rows.is_merged() { self.map.len() as u32 } else { 0 });
-        EmbedRows { p, w: of_embedding, rows: n32, stride, signs, weights, tokens, y }.launch(k, pass, grid)?;
+        // Normalised rows are written while the embedded rows are read.
+        let mut embedded = hidden.part_mut(0..n * width)?;
+        EmbedRows { p, w: of_embedding, rows: n32, stride, signs, weights, tokens, y: &mut embedded }
+            .launch(k, pass, grid)?;
         let input_shift = if self.network.scales.is_live { rows.shift() } else { 0 };
-        self.multiply(pass, rows, (Role::Input, 0), (&*y.part(0..n * width)?, weights), &mut *sums)?;
+        self.multiply(pass, rows, (Role::Input, 0), (&embedded, weights), &mut *sums)?;
         let w = self.matrix(rows, Role::Input, 0, input_shift);
         let positions = vector(Vector::Positions)?;
-        // The embedded rows are read while normalised rows are written: they need a place of their own.
         let of_positions = noise.part(first[2]..noise.len())?;
-        hidden.part_mut(0..n * width)?.copy_from(&*y.part(0..n * width)?)?;
-        let embedded = hidden.part(0..n * width)?;
         InputRows {
             p,
             w,
@@ -326,65 +364,28 @@ impl Forward {
         }
         .launch(k, pass, grid)?;
         for layer in 0..layers {
-            let of = [Role::Query, Role::Key, Role::Value, Role::Gate];
-            {
-                let [mut q, mut k_sums, mut v, mut g] = sums.parts_mut([
-                    0..n * width,
-                    n * width..2 * n * width,
-                    2 * n * width..3 * n * width,
-                    3 * n * width..3 * n * width + n,
-                ])?;
-                let normalised = y.part(0..n * width)?;
-                for (role, to) in of.into_iter().zip([&mut q, &mut k_sums, &mut v, &mut g]) {
-                    self.multiply(pass, rows, (role, layer), (&normalised, weights), to)?;
-                }
-            }
-            let [of_query, of_key, of_value, of_gate] = of.map(|role| self.matrix(rows, role, layer, 0));
-            let attention = self.network.attention;
-            let a = DeltaRuleArgs {
-                layer: layer as u32,
+            let normalised = y.part(0..n * width)?;
+            self.project(pass, rows, layer, (&normalised, weights), &mut *sums)?;
+            let matrices = [Role::Query, Role::Key, Role::Value, Role::Gate].map(|r| self.matrix(rows, r, layer, 0));
+            let part = |at: usize| sums.part(at * width..sums.len());
+            let projections = [&*part(0)?, &*part(1)?, &*part(2)?];
+            let gate = Gate {
+                weights: &*self.weights_of(weights, Role::Gate, layer)?,
+                stride,
+                biases: &*vector(Vector::GateBias)?,
                 first_bias: first[1] as u32,
-                is_delta_net: (attention.method == Method::DeltaNet).into(),
-                has_f16_state: (attention.state == Some(StateFormat::F16)).into(),
+                layer: layer as u32,
             };
-            let part = |at: usize, len: usize| sums.part(at * n * width..at * n * width + len);
-            let launch = AttentionRows {
-                p,
-                a,
-                of_query,
-                of_key,
-                of_value,
-                of_gate,
-                rows: n32,
-                signs,
-                noise,
-                gate_bias: &*vector(Vector::GateBias)?,
-                y,
-                query_sums: &*part(0, n * width)?,
-                key_sums: &*part(1, n * width)?,
-                value_sums: &*part(2, n * width)?,
-                gate_sums: &*part(3, n)?,
-                query,
-                key,
-                value,
-                gate,
-            };
-            launch.launch(&self.attention, pass, grid)?;
-            let blocks = Grid::Blocks { blocks: [n32.div_ceil(32), 1, 1], threads: [256, 1, 1], shared_bytes: 0 };
-            AttentionSteps { p, a, rows: n32, query, key, gate, roots: divisors }.launch(
-                &self.attention,
-                pass,
-                blocks,
-            )?;
-            self.attend(pass, (p, a), n, [query, key, value, gate, divisors], products, output)?;
+            let steps = StepBuffers { along, alphas, inverses, products, output };
+            self.attend(pass, (p, n32), matrices, (signs, noise, gate), (y, projections), steps)?;
             AttentionRowsOut { p, rows: n32, output, x, y }.launch(k, pass, grid)?;
             self.multiply(pass, rows, (Role::Up, layer), (&*y.part(0..n * width)?, weights), &mut *sums)?;
             let w = self.matrix(rows, Role::Up, layer, 0);
-            GeluRows { p, w, rows: n32, signs, y, sums, hidden }.launch(k, pass, grid)?;
+            let down = self.matrix(rows, Role::Down, layer, 0);
+            GeluRows { p, w, down, rows: n32, signs, y, sums, hidden, along }.launch(k, pass, grid)?;
             let columns = sizes.mlp_multiple * width;
             self.multiply(pass, rows, (Role::Down, layer), (&*hidden.part(0..n * columns)?, weights), &mut *sums)?;
-            let w = self.matrix(rows, Role::Down, layer, 0);
-            MlpRows { p, w, rows: n32, signs, hidden, sums, x, y }.launch(k, pass, grid)?;
+            MlpRows { p, w: down, rows: n32, signs, along, sums, x, y }.launch(k, pass, grid)?;
         }
         self.multiply(pass, rows, (Role::Head, 0), (&*y.part(0..n * width)?, weights), &mut *sums)?;
         let w = self.matrix(rows, Role::Head, 0, 0);
@@ -409,37 +410,5 @@ impl Forward {
         };
         launch.launch(k, pass, grid)?;
         Ok(())
-    }
-
-    /// Launches the delta rule of all sequences.
-    fn attend(
-        &self,
-        pass: &mut Pass,
-        (p, a): (PassArgs, DeltaRuleArgs),
-        rows: usize,
-        [query, key, value, alphas, roots]: [&Slice<f32>; 5],
-        products: &mut Slice<f32>,
-        output: &mut Slice<f32>,
-    ) -> Result<(), GpuError> {
-        let (width, steps) = (p.width, p.steps);
-        let sequences = rows as u32 / steps;
-        let blocks = |columns: u32, threads: u32, shared_bytes| Grid::Blocks {
-            blocks: [width.div_ceil(columns), sequences, 1],
-            threads: [threads, 1, 1],
-            shared_bytes,
-        };
-        if self.network.attention.state.is_some() {
-            let columns = COLUMNS.min(width.next_multiple_of(32));
-            let grid = blocks(columns, columns, 4 * (width * columns + 2 * width));
-            let launch = AttentionStates { p, a, query, key, value, alphas, roots, output };
-            return launch.launch(&self.attention, pass, grid);
-        }
-        let tiles = steps.div_ceil(64);
-        let grid = Grid::Blocks { blocks: [tiles, tiles, sequences], threads: [256, 1, 1], shared_bytes: 0 };
-        AttentionProducts { p, query, key, roots, products }.launch(&self.attention, pass, grid)?;
-        // Two columns per thread; corrections of long sequences leave room for one warp only.
-        let threads = if steps > 256 || width <= 64 { 32 } else { COLUMNS };
-        let grid = blocks(2 * threads, threads, 4 * (2 * steps * threads + 16 * steps));
-        AttentionOutputs { p, products, value, alphas, output }.launch(&self.attention, pass, grid)
     }
 }

@@ -198,11 +198,11 @@ kernels! {
 
         /// GELU and rounding in the feed-forward layer, a warp per row. Items: tokens.
         #[block(256)]
-        fn gelu_rows as GeluRows(p: Size<PassArgs>, w: Size<MatrixArgs>, rows: Size<u32>, signs: In<u64>, y: In<i8>, sums: In<i32>, hidden: InOut<i8>);
+        fn gelu_rows as GeluRows(p: Size<PassArgs>, w: Size<MatrixArgs>, down: Size<MatrixArgs>, rows: Size<u32>, signs: In<u64>, y: In<i8>, sums: In<i32>, hidden: InOut<i8>, along: InOut<i32>);
 
         /// Sum of the feed-forward layer and residual stream, and its norm, a warp per row. Items: tokens.
         #[block(256)]
-        fn mlp_rows as MlpRows(p: Size<PassArgs>, w: Size<MatrixArgs>, rows: Size<u32>, signs: In<u64>, hidden: In<i8>, sums: In<i32>, x: InOut<i8>, y: InOut<i8>);
+        fn mlp_rows as MlpRows(p: Size<PassArgs>, w: Size<MatrixArgs>, rows: Size<u32>, signs: In<u64>, along: In<i32>, sums: In<i32>, x: InOut<i8>, y: InOut<i8>);
 
         /// Cross entropy of each row, a warp per row. Items: tokens.
         #[block(256)]
@@ -216,30 +216,35 @@ kernels! {
 kernels! {
     /// Linear attention by the delta rule.
     pub struct AttentionKernels in "evolution/attention.cu" using [PassArgs, MatrixArgs, DeltaRuleArgs, Draws] with [CONSTANTS] {
-        /// Queries, keys, values and gates with their perturbation, a warp per row. Items: tokens.
+        /// Gates, norms of queries and keys, and products with the second factors of low-rank perturbations, 32 rows per block. Items: tokens.
         #[block(256)]
         fn attention_rows as AttentionRows(
             p: Size<PassArgs>, a: Size<DeltaRuleArgs>, of_query: Size<MatrixArgs>, of_key: Size<MatrixArgs>, of_value: Size<MatrixArgs>,
-            of_gate: Size<MatrixArgs>, rows: Size<u32>, signs: In<u64>, noise: In<i8>, gate_bias: In<f32>, y: In<i8>, query_sums: In<i32>,
-            key_sums: In<i32>, value_sums: In<i32>, gate_sums: In<i32>, query: InOut<f32>, key: InOut<f32>, value: InOut<f32>,
-            gate: InOut<f32>
+            of_gate: Size<MatrixArgs>, rows: Size<u32>, stride: Size<u32>, signs: In<u64>, noise: In<i8>, gate_bias: In<f32>,
+            gate_weights: In<i8>, y: In<i8>, query_sums: In<i32>, key_sums: In<i32>, along: InOut<i32>, alphas: InOut<f32>, inverses: InOut<f32>
         );
 
-        /// Roots of queries and keys, and the strength of each step, 32 rows per block. Items: tokens.
-        #[block(256)]
-        fn attention_steps as AttentionSteps(p: Size<PassArgs>, a: Size<DeltaRuleArgs>, rows: Size<u32>, query: In<f32>, key: In<f32>, gate: InOut<f32>, roots: InOut<f32>);
-
         /// Products of keys and queries with keys, a block per 64 x 64 of a sequence. Items: tokens.
-        #[block(256)]
-        fn attention_products as AttentionProducts(p: Size<PassArgs>, query: In<f32>, key: In<f32>, roots: In<f32>, products: InOut<f32>);
+        #[block(128)]
+        fn attention_products as AttentionProducts(
+            p: Size<PassArgs>, of_query: Size<MatrixArgs>, of_key: Size<MatrixArgs>, signs: In<u64>, query_sums: In<i32>, key_sums: In<i32>,
+            along: In<i32>, inverses: In<f32>, products: InOut<f32>
+        );
 
         /// Corrections and outputs in chunk form, two columns per thread. Items: tokens.
-        #[block(128)]
-        fn attention_outputs as AttentionOutputs(p: Size<PassArgs>, products: In<f32>, value: In<f32>, alphas: In<f32>, output: InOut<f32>);
+        #[block(64)]
+        fn attention_outputs as AttentionOutputs(
+            p: Size<PassArgs>, of_value: Size<MatrixArgs>, signs: In<u64>, products: In<f32>, value_sums: In<i32>, along: In<i32>,
+            alphas: In<f32>, output: InOut<f32>
+        );
 
         /// Outputs with a state matrix, a thread per column. Items: tokens.
         #[block(128)]
-        fn attention_states as AttentionStates(p: Size<PassArgs>, a: Size<DeltaRuleArgs>, query: In<f32>, key: In<f32>, value: In<f32>, alphas: In<f32>, roots: In<f32>, output: InOut<f32>);
+        fn attention_states as AttentionStates(
+            p: Size<PassArgs>, a: Size<DeltaRuleArgs>, of_query: Size<MatrixArgs>, of_key: Size<MatrixArgs>, of_value: Size<MatrixArgs>,
+            signs: In<u64>, query_sums: In<i32>, key_sums: In<i32>, value_sums: In<i32>, along: In<i32>, alphas: In<f32>, inverses: In<f32>,
+            output: InOut<f32>
+        );
     }
 }
 
@@ -250,7 +255,7 @@ kernels! {
         #[block(256)]
         fn sum_full_rank as SumFullRank(d: Size<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, pair_weights: In<i64>, z: InOut<i64>);
 
-        /// Weighted sum of the low-rank perturbations of a matrix, a thread per element. Items: elements.
+        /// Weighted sum of the low-rank perturbations of a matrix, a thread per four elements of a row. Items: elements.
         #[block(256)]
         fn sum_low_rank as SumLowRank(d: Size<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, rank: Size<u32>, words_per_pair: Size<u32>, words: In<u64>, pair_weights: In<i64>, z: InOut<i64>);
 

@@ -87,35 +87,37 @@ pub struct WorkSizes {
     pub rows: usize,
     /// Words of low-rank signs of each pair; 0 with full rank.
     pub words: usize,
+    /// Rank of the perturbations; 0: full.
+    pub rank: usize,
 }
 
 impl WorkSizes {
     /// Returns the sizes for a population of `pairs` pairs.
     pub fn of(sizes: &Sizes, len: usize, settings: &Settings, pairs: usize) -> Self {
-        let words = match settings.noise {
-            NoiseForm::FullRank(_) => 0,
-            NoiseForm::LowRank(rank) => first_words(sizes, rank).1,
+        let (rank, words) = match settings.noise {
+            NoiseForm::FullRank(_) => (0, 0),
+            NoiseForm::LowRank(rank) => (rank, first_words(sizes, rank).1),
         };
         let noise_bytes = if words == 0 { 2 * len } else { 8 * words };
-        let most = (ROW_BYTES / row_bytes(sizes)).min(MAX_ROWS).min(MAX_BLOCKS * sizes.steps);
+        let most = (ROW_BYTES / row_bytes(sizes, rank)).min(MAX_ROWS).min(MAX_BLOCKS * sizes.steps);
         let sequences = settings.sequences.min((most / (2 * sizes.steps)).max(1));
         let together =
             (most / (2 * sequences * sizes.steps)).min(NOISE_BYTES / noise_bytes).clamp(1, pairs.min(MAX_BLOCKS / 2));
         let rows = 2 * together * sequences * sizes.steps;
-        Self { sizes: *sizes, len, pairs: together, sequences, rows, words }
+        Self { sizes: *sizes, len, pairs: together, sequences, rows, words, rank }
     }
 
     /// Returns the sizes for the unperturbed model alone.
     pub fn alone(sizes: &Sizes, len: usize) -> Self {
-        let most = (ROW_BYTES / row_bytes(sizes)).min(MAX_ROWS / 8);
+        let most = (ROW_BYTES / row_bytes(sizes, 0)).min(MAX_ROWS / 8);
         let sequences = (most / sizes.steps).max(1);
-        Self { sizes: *sizes, len, pairs: 1, sequences, rows: sequences * sizes.steps, words: 1 }
+        Self { sizes: *sizes, len, pairs: 1, sequences, rows: sequences * sizes.steps, words: 1, rank: 0 }
     }
 
     /// Returns the elements of the integer sums of the widest products of a row.
     fn sums(&self) -> usize {
         let Sizes { width, mlp_multiple, vocabulary, .. } = self.sizes;
-        (3 * width + 1).max(mlp_multiple * width).max(vocabulary)
+        (3 * width).max(mlp_multiple * width).max(vocabulary)
     }
 }
 
@@ -138,10 +140,10 @@ pub fn first_elements(sizes: &Sizes) -> ([usize; 3], usize) {
 }
 
 /// Returns the memory of a row in a workspace, bytes.
-fn row_bytes(sizes: &Sizes) -> usize {
+fn row_bytes(sizes: &Sizes, rank: usize) -> usize {
     let Sizes { width, mlp_multiple, vocabulary, steps, .. } = *sizes;
-    let sums = (3 * width + 1).max(mlp_multiple * width).max(vocabulary);
-    2 * width + mlp_multiple * width + 4 * sums + 16 * width + 8 * steps + 16
+    let sums = (3 * width).max(mlp_multiple * width).max(vocabulary);
+    (2 + mlp_multiple + 4) * width + 4 * sums + 8 * steps + 12 * rank + 24
 }
 
 buffers! {
@@ -168,20 +170,16 @@ buffers! {
             pub hidden: Buf<i8> = Workspace "hidden layer" s.rows * s.sizes.mlp_multiple * s.sizes.width;
             /// Integer sums of products.
             pub sums: Buf<i32> = Workspace "sums of products" s.rows * s.sums();
-            /// Queries of all rows.
-            pub query: Buf<f32> = Workspace "queries" s.rows * s.sizes.width;
-            /// Keys of all rows.
-            pub key: Buf<f32> = Workspace "keys" s.rows * s.sizes.width;
-            /// Values of all rows.
-            pub value: Buf<f32> = Workspace "values" s.rows * s.sizes.width;
-            /// Gates, then strengths of steps.
-            pub gate: Buf<f32> = Workspace "gates" s.rows;
+            /// Products of rows with the second factors of low-rank perturbations, `[rows, 3, rank]`: queries, keys, values.
+            pub along: Buf<i32> = Workspace "products with second factors" (3 * s.rows * s.rank).max(1);
+            /// Strengths of steps.
+            pub alphas: Buf<f32> = Workspace "strengths of steps" s.rows;
+            /// Factors of queries and keys, `[rows, 2]`.
+            pub inverses: Buf<f32> = Workspace "factors of queries and keys" 2 * s.rows;
             /// Outputs of attention.
             pub output: Buf<f32> = Workspace "outputs of attention" s.rows * s.sizes.width;
             /// Products of keys and queries with keys, `[sequences, 2, groups of 8 steps, T, 8]`.
             pub products: Buf<f32> = Workspace "products of keys" 2 * s.rows * s.sizes.steps.next_multiple_of(8);
-            /// Divisors of queries and keys.
-            pub divisors: Buf<f32> = Workspace "divisors of queries and keys" 2 * s.rows;
             /// Losses of rows.
             pub row_losses: Buf<u64> = Workspace "losses of rows" s.rows;
         }

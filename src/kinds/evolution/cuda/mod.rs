@@ -10,9 +10,11 @@
 //! | [`kernels`] | declarations of the kernels |
 //! | [`memory`] | device buffers, and how many members are evaluated together |
 //! | [`forward`] | launches of a forward pass |
+//! | [`attention`] | launches of linear attention |
 //! | [`update`] | launches of an update |
 //! | [`backend`] | backend of the simulation |
 
+pub mod attention;
 pub mod backend;
 pub mod forward;
 pub mod kernels;

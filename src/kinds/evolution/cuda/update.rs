@@ -79,8 +79,10 @@ impl Update<'_> {
                         shared_bytes: 0,
                     };
                     DrawSigns { d, t, pairs, words_per_pair, words }.launch(forward.population(), pass, blocks)?;
-                    let words = &work.signs;
-                    let rank = rank as u32;
+                    let (words, rank) = (&work.signs, rank as u32);
+                    let columns = if t.columns.is_multiple_of(4) { 4 } else { 1 };
+                    let blocks = [t.len.div_ceil(256 * columns), pairs.div_ceil(PAIRS), 1];
+                    let grid = Grid::Blocks { blocks, threads: [256, 1, 1], shared_bytes: 0 };
                     SumLowRank { d, t, pairs, rank, words_per_pair, words, pair_weights, z }
                         .launch(kernels, pass, grid)?;
                 }
