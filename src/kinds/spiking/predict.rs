@@ -45,7 +45,7 @@ impl NetworkSize {
         const NAME: u64 = size_of::<String>() as u64;
         let network = &params.network;
         match network.source {
-            Source::Files => None,
+            Source::Files | Source::Rules => None,
             Source::FlyStandIn => {
                 let (neurons, connections) = (u64::from(FLY_SIZE.0), u64::from(FLY_SIZE.1));
                 Some(Self { neurons, connections, overflow: 0, labels: neurons * (PLACE + 6 * CODE + NAME) })

@@ -38,6 +38,10 @@ pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> 
             let tables = Tables { neurons: neurons.as_deref(), key, annotations: annotations.as_deref() };
             crate::data::read(&path, tables, &watch)
         }
+        Source::Rules => {
+            super::general::plan::plan(params)?;
+            return Err(SimError::Input("network.source: Rules cannot be run yet".to_owned()));
+        }
         Source::FlyStandIn => crate::data::generate::fly_stand_in(context.seed, &watch),
         Source::Balanced => {
             let [excitatory, inhibitory] = [
