@@ -3,8 +3,9 @@
 use super::{
     cpu::{CpuSim, leaky::LeakySim},
     cuda::{self, CudaSim},
+    general::cpu::GeneralSim,
     host_state,
-    params::{NeuronModel, Params, StatePrecision},
+    params::{NeuronModel, Params, Source, StatePrecision},
     predict::{self, NetworkSize},
     presets, probes, requests,
     setup::{self, Setup},
@@ -77,6 +78,7 @@ impl Kind for SpikingKind {
     fn predict(params: &Params, setup: Option<&Setup>, on: DeviceKind) -> MemoryReport {
         let sizes = setup.map(NetworkSize::of).or_else(|| NetworkSize::from_params(params));
         match (sizes, on) {
+            _ if params.network.source == Source::Rules => predict::rules(params, on),
             _ if params.network.model == NeuronModel::NoisyLeaky => MemoryReport::default(), // not predicted
             (Some(sizes), DeviceKind::Cpu { threads }) => predict::cpu(params, &sizes, threads),
             (Some(sizes), DeviceKind::Cuda) => predict::cuda(params, &sizes),
@@ -121,6 +123,12 @@ impl Kind for SpikingKind {
     ) -> Result<Box<dyn Simulation>, SimError> {
         let model = params.network.model;
         match on {
+            Device::Cpu { threads } if params.network.source == Source::Rules => {
+                Ok(Box::new(GeneralSim::new(params, context, setup, *threads, &Progress::default())?))
+            }
+            Device::Cuda(_) if params.network.source == Source::Rules => {
+                Err(SimError::NoDevice("networks from rules run on the CPU; choose the CPU as device".to_owned()))
+            }
             Device::Cpu { threads } => Ok(match (model, params.lif.precision) {
                 (NeuronModel::ExponentialLif, StatePrecision::F64) => {
                     Box::new(CpuSim::<f64>::new(params, context, setup, *threads)?)

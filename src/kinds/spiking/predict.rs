@@ -2,13 +2,14 @@
 
 use super::{
     cpu::{self, neuron_store::NeuronStore, partitioning::Arrivals, ring_buffer::RingBuffer},
+    general::{cpu::step::ARRAYS, plan},
     measure::RunningRate,
     params::{Params, Source, StatePrecision},
     setup::Setup,
 };
 use crate::{
     data::generate::FLY_SIZE,
-    sim::{Buffers as _, MemoryReport},
+    sim::{Buffers as _, DeviceKind, MemoryReport},
 };
 
 /// Sizes that determine the memory of a network.
@@ -79,6 +80,18 @@ pub fn cpu(params: &Params, sizes: &NetworkSize, threads: usize) -> MemoryReport
     report
 }
 
+/// Returns the memory of a network from rules; empty if it cannot be built or the device has no implementation.
+pub fn rules(params: &Params, on: DeviceKind) -> MemoryReport {
+    let (Ok(plan), DeviceKind::Cpu { .. }) = (plan::plan(params), on) else { return MemoryReport::default() };
+    let (n, stride) = (u64::from(plan.n), u64::from(plan.stride));
+    let mut report = MemoryReport::from([("connectivity", plan.connection_bytes())]);
+    report.host("neurons", stride * (4 * ARRAYS as u64 + 8));
+    report.host("arrivals and input", stride * 8 * u64::from(plan.slots));
+    report.host("measurements", n * size_of::<RunningRate>() as u64);
+    report.host("names and positions", n * 4);
+    report
+}
+
 /// Returns the temporary memory of the generator of a balanced network: the presynaptic neuron of every connection.
 pub fn scratch(params: &Params) -> MemoryReport {
     let sizes = NetworkSize::from_params(params).filter(|_| params.network.source == Source::Balanced);
@@ -106,7 +119,7 @@ mod tests {
     use super::*;
     use crate::{
         kinds::spiking::SpikingKind,
-        sim::{BuildContext, Device, DeviceKind, Kind as _, Progress},
+        sim::{BuildContext, Device, Kind as _, Progress},
     };
     use std::sync::Arc;
 

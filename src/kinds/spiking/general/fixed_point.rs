@@ -5,7 +5,7 @@ use super::{
     ConnectionRule, ExternalInput, InputSource, Receptor,
     plan::{PopulationPlan, ProjectionPlan, RECEPTORS, WeightFormat, extremes},
 };
-use crate::{kinds::spiking::general::counts::PoissonTable, num::digits::group_digits};
+use crate::num::{digits::group_digits, poisson::PoissonTable};
 
 /// Factor by which weight factors may enlarge a sum.
 const HEADROOM: f64 = 8.0;

@@ -3,9 +3,14 @@
 
 use super::{
     ConnectionRule, ExternalInput, InputSource, Placement, PointNeuron, Population, Projection, Receptor,
-    RefractoryInput, counts::PoissonTable, fixed_point,
+    RefractoryInput, fixed_point,
 };
-use crate::{kinds::spiking::params::Params, num::digits::group_digits, params::Distribution, sim::SimError};
+use crate::{
+    kinds::spiking::params::Params,
+    num::{digits::group_digits, poisson::PoissonTable},
+    params::Distribution,
+    sim::SimError,
+};
 
 /// Number of neurons in a block of the state; populations begin at multiples.
 pub const BLOCK: u32 = 16;
