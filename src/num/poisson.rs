@@ -110,9 +110,12 @@ fn fill(table: &PoissonTable, (seed, address): (u64, u32), group: u64, first: u3
         }
         let words = words(seed, address, group, &ids);
         let lanes = BLOCK.min(len - at);
-        for (words, out) in words.iter().zip(out.iter_mut()) {
+        for (wide, out) in words.iter().zip(out.iter_mut()) {
             let mut counts = [0_i32; BLOCK];
-            let words: [u32; BLOCK] = std::array::from_fn(|i| words[i] as u32);
+            let mut words = [0_u32; BLOCK];
+            for i in 0..BLOCK {
+                words[i] = wide[i] as u32;
+            }
             if table.at_most.len() <= FEW_ENTRIES {
                 for entry in &table.at_most {
                     for i in 0..BLOCK {

@@ -45,7 +45,7 @@ use index::COUNT;
 pub struct Place {
     /// Index of the first value.
     pub offset: u32,
-    /// 1 if each neuron has its value, 0 if [`BLOCK`] equal values serve all neurons.
+    /// 1 if each neuron has its value, 0 if one value serves all neurons; equal for all coefficients of a population.
     pub stride: u32,
 }
 
@@ -78,14 +78,11 @@ impl Coefficients {
         let padded = of.n.next_multiple_of(BLOCK) as usize;
         let places = std::array::from_fn(|c| {
             let offset = self.values.len() as u32;
-            let varies = rows.iter().any(|row| row[c].to_bits() != first[c].to_bits());
-            if varies {
-                self.values.extend(rows.iter().map(|row| row[c]));
+            self.values.extend(rows.iter().map(|row| row[c]));
+            if rows.len() > 1 {
                 self.values.resize(offset as usize + padded, first[c]);
-            } else {
-                self.values.extend([first[c]; BLOCK as usize]);
             }
-            Place { offset, stride: varies.into() }
+            Place { offset, stride: (rows.len() > 1).into() }
         });
         self.places.push(places);
     }

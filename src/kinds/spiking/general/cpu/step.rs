@@ -17,9 +17,6 @@ use crate::{
 /// Number of neurons in a block.
 const BLOCK: usize = BLOCK_SIZE as usize;
 
-/// One number per neuron of a block.
-type Lanes = [f32; BLOCK];
-
 /// State arrays: u; for each receptor its current and, with alpha synapses, a second variable; remaining refractory steps.
 pub const ARRAYS: usize = 6;
 /// Index of u.
@@ -69,6 +66,8 @@ pub struct Outcome {
     pub spikes: Vec<u32>,
     /// Whether a potential is NaN or infinite.
     pub is_lost: bool,
+    /// 1 for each neuron of the part that fired.
+    fired: Vec<u32>,
 }
 
 wide_fn! {
@@ -87,36 +86,49 @@ wide_fn! {
     }
 }
 
-/// Coefficients of a block.
-struct Block<'a> {
-    values: &'a [f32],
-    places: [(usize, usize); COUNT],
-    at: usize,
+/// State of one neuron.
+#[derive(Clone, Copy)]
+struct Neuron {
+    u: f32,
+    current: [f32; 2],
+    rise: [f32; 2],
+    is_free: bool,
 }
 
-impl<'a> Block<'a> {
+/// Coefficients of the neurons of a part.
+trait Values: Copy {
+    /// Returns a coefficient of neuron `i`.
+    fn at(self, coefficient: usize, i: usize) -> f32;
+}
+
+/// One value of each coefficient for all neurons.
+#[derive(Clone, Copy)]
+struct Same([f32; COUNT]);
+
+/// One value of each coefficient for each neuron.
+#[derive(Clone, Copy)]
+struct Each<'a>([&'a [f32]; COUNT]);
+
+impl Values for Same {
     #[inline(always)]
-    fn get(&self, coefficient: usize) -> &'a Lanes {
-        let (offset, stride) = self.places[coefficient];
-        let first = offset + self.at * stride;
-        // The last values of every coefficient are padded to a whole block.
-        self.values[first..first + BLOCK].as_chunks().0.first().unwrap_or(&[0.0; BLOCK])
+    fn at(self, coefficient: usize, _: usize) -> f32 {
+        self.0[coefficient]
     }
 }
 
-/// State of a block.
-struct Neurons {
-    u: Lanes,
-    current: [Lanes; 2],
-    rise: [Lanes; 2],
-    is_free: [bool; BLOCK],
+impl Values for Each<'_> {
+    #[inline(always)]
+    fn at(self, coefficient: usize, i: usize) -> f32 {
+        self.0[coefficient][i]
+    }
 }
 
 /// Synapses of a model: integrates u and its variables over one step, with the arrivals of both receptors.
 trait Dynamics {
-    /// Whether the model uses the arrays of currents, and those of the second variables.
-    const USES: [bool; 2];
-    fn integrate(of: &mut Neurons, input: &[Lanes; 2], c: &Block<'_>, drops: bool);
+    /// Whether the model uses the second variable of each receptor.
+    const RISES: bool;
+    /// Returns neuron `i` of a part after the step.
+    fn integrate(of: Neuron, input: [f32; 2], c: impl Values, i: usize, drops: bool) -> Neuron;
 }
 
 struct Exponential;
@@ -124,125 +136,179 @@ struct Alpha;
 struct Delta;
 
 impl Dynamics for Exponential {
-    const USES: [bool; 2] = [true, false];
+    const RISES: bool = false;
 
     #[inline(always)]
-    #[expect(clippy::needless_range_loop, reason = "arrays side by side, one vector each")]
-    fn integrate(of: &mut Neurons, input: &[Lanes; 2], c: &Block<'_>, drops: bool) {
-        let (decay, drive) = (c.get(DECAY), c.get(DRIVE));
-        let (to_u, fade) = (TO_U.map(|i| c.get(i)), SYNAPTIC_DECAY.map(|i| c.get(i)));
-        for i in 0..BLOCK {
-            let u = ((decay[i] * of.u[i] + to_u[0][i] * of.current[0][i]) + to_u[1][i] * of.current[1][i]) + drive[i];
-            of.u[i] = if of.is_free[i] { u } else { of.u[i] };
-            for r in 0..2 {
-                let next = fade[r][i] * of.current[r][i] + input[r][i];
-                of.current[r][i] = if drops && !of.is_free[i] { of.current[r][i] } else { next };
-            }
-        }
+    fn integrate(mut of: Neuron, input: [f32; 2], c: impl Values, i: usize, drops: bool) -> Neuron {
+        let u = (c.at(DECAY, i) * of.u + c.at(TO_U[0], i) * of.current[0]) + c.at(TO_U[1], i) * of.current[1];
+        let u = u + c.at(DRIVE, i);
+        let is_open = of.is_free | !drops;
+        let excitatory = c.at(SYNAPTIC_DECAY[0], i) * of.current[0] + input[0];
+        let inhibitory = c.at(SYNAPTIC_DECAY[1], i) * of.current[1] + input[1];
+        of.u = if of.is_free { u } else { of.u };
+        of.current[0] = if is_open { excitatory } else { of.current[0] };
+        of.current[1] = if is_open { inhibitory } else { of.current[1] };
+        of
     }
 }
 
 impl Dynamics for Alpha {
-    const USES: [bool; 2] = [true, true];
+    const RISES: bool = true;
 
     #[inline(always)]
-    #[expect(clippy::needless_range_loop, reason = "arrays side by side, one vector each")]
-    fn integrate(of: &mut Neurons, input: &[Lanes; 2], c: &Block<'_>, drops: bool) {
-        let (decay, drive) = (c.get(DECAY), c.get(DRIVE));
-        let (to_u, fade) = (TO_U.map(|i| c.get(i)), SYNAPTIC_DECAY.map(|i| c.get(i)));
-        let (rise_to_u, rise_to_current) = (RISE_TO_U.map(|i| c.get(i)), RISE_TO_CURRENT.map(|i| c.get(i)));
-        for i in 0..BLOCK {
-            let mut u = decay[i] * of.u[i];
-            for r in 0..2 {
-                u = (u + rise_to_u[r][i] * of.rise[r][i]) + to_u[r][i] * of.current[r][i];
-            }
-            u += drive[i];
-            of.u[i] = if of.is_free[i] { u } else { of.u[i] };
-            for r in 0..2 {
-                let current = rise_to_current[r][i] * of.rise[r][i] + fade[r][i] * of.current[r][i];
-                let rise = fade[r][i] * of.rise[r][i] + input[r][i];
-                let is_frozen = drops && !of.is_free[i];
-                of.current[r][i] = if is_frozen { of.current[r][i] } else { current };
-                of.rise[r][i] = if is_frozen { of.rise[r][i] } else { rise };
-            }
-        }
+    fn integrate(mut of: Neuron, input: [f32; 2], c: impl Values, i: usize, drops: bool) -> Neuron {
+        let mut u = c.at(DECAY, i) * of.u;
+        u = (u + c.at(RISE_TO_U[0], i) * of.rise[0]) + c.at(TO_U[0], i) * of.current[0];
+        u = (u + c.at(RISE_TO_U[1], i) * of.rise[1]) + c.at(TO_U[1], i) * of.current[1];
+        u += c.at(DRIVE, i);
+        let (fade0, fade1) = (c.at(SYNAPTIC_DECAY[0], i), c.at(SYNAPTIC_DECAY[1], i));
+        let current0 = c.at(RISE_TO_CURRENT[0], i) * of.rise[0] + fade0 * of.current[0];
+        let current1 = c.at(RISE_TO_CURRENT[1], i) * of.rise[1] + fade1 * of.current[1];
+        let (rise0, rise1) = (fade0 * of.rise[0] + input[0], fade1 * of.rise[1] + input[1]);
+        let is_open = of.is_free | !drops;
+        of.u = if of.is_free { u } else { of.u };
+        of.current[0] = if is_open { current0 } else { of.current[0] };
+        of.current[1] = if is_open { current1 } else { of.current[1] };
+        of.rise[0] = if is_open { rise0 } else { of.rise[0] };
+        of.rise[1] = if is_open { rise1 } else { of.rise[1] };
+        of
     }
 }
 
 impl Dynamics for Delta {
-    const USES: [bool; 2] = [true, false];
+    const RISES: bool = false;
 
     #[inline(always)]
-    #[expect(clippy::needless_range_loop, reason = "arrays side by side, one vector each")]
-    fn integrate(of: &mut Neurons, input: &[Lanes; 2], c: &Block<'_>, drops: bool) {
-        let (decay, drive) = (c.get(DECAY), c.get(DRIVE));
-        for i in 0..BLOCK {
-            let arrived = input[0][i] + input[1][i];
-            let u = (decay[i] * of.u[i] + drive[i]) + (arrived + of.current[0][i]);
-            let kept = if drops { 0.0 } else { decay[i] * of.current[0][i] + arrived };
-            of.u[i] = if of.is_free[i] { u } else { of.u[i] };
-            of.current[0][i] = if of.is_free[i] { 0.0 } else { kept };
-        }
+    fn integrate(mut of: Neuron, input: [f32; 2], c: impl Values, i: usize, drops: bool) -> Neuron {
+        let arrived = input[0] + input[1];
+        let u = (c.at(DECAY, i) * of.u + c.at(DRIVE, i)) + (arrived + of.current[0]);
+        let kept = c.at(DECAY, i) * of.current[0] + arrived;
+        of.u = if of.is_free { u } else { of.u };
+        of.current[0] = if of.is_free | drops { 0.0 } else { kept };
+        of
     }
 }
 
+/// Steps a part with one value of each coefficient, or one for each neuron.
 #[inline(always)]
-fn chunk(of: &mut [f32], block: usize) -> &mut Lanes {
-    &mut of.as_chunks_mut().0[block]
+fn step_as<D: Dynamics, const KICKED: bool>(part: &mut Part<'_>, outcome: &mut Outcome) {
+    let n = part.state[U].len();
+    outcome.fired.resize(n, 0);
+    let (coefficients, places) = (&part.coefficients.values[..], &part.coefficients.places[part.population]);
+    if places.iter().all(|place| place.stride == 0) {
+        let mut same = Same([0.0; COUNT]);
+        for (value, place) in same.0.iter_mut().zip(places) {
+            *value = coefficients[place.offset as usize];
+        }
+        run::<D, KICKED, _>(part, same, n, outcome);
+    } else {
+        let mut each = Each([&[]; COUNT]);
+        for (values, place) in each.0.iter_mut().zip(places) {
+            *values = &coefficients[place.offset as usize + part.first as usize..][..n];
+        }
+        let x = &each.0;
+        // Slices of equal length, so that the compiler knows all indices to be inside.
+        let each = Each([
+            &x[0][..n],
+            &x[1][..n],
+            &x[2][..n],
+            &x[3][..n],
+            &x[4][..n],
+            &x[5][..n],
+            &x[6][..n],
+            &x[7][..n],
+            &x[8][..n],
+            &x[9][..n],
+            &x[10][..n],
+            &x[11][..n],
+            &x[12][..n],
+            &x[13][..n],
+            &x[14][..n],
+            &x[15][..n],
+        ]);
+        run::<D, KICKED, _>(part, each, n, outcome);
+    }
+    collect(&outcome.fired, &mut outcome.spikes);
 }
 
 #[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "arrays side by side, one vector each")]
-fn step_as<D: Dynamics, const KICKED: bool>(part: &mut Part<'_>, outcome: &mut Outcome) {
-    let places = part.coefficients.places[part.population].map(|p| (p.offset as usize, p.stride as usize));
-    for block in 0..part.state[U].len() / BLOCK {
-        let c = Block { values: &part.coefficients.values, places, at: part.first as usize + block * BLOCK };
-        let mut left = *chunk(part.state[LEFT], block);
-        let mut of = Neurons {
-            u: *chunk(part.state[U], block),
-            current: CURRENT.map(|i| if D::USES[0] { *chunk(part.state[i], block) } else { [0.0; BLOCK] }),
-            rise: RISE.map(|i| if D::USES[1] { *chunk(part.state[i], block) } else { [0.0; BLOCK] }),
-            is_free: left.map(|left| left == 0.0),
-        };
-        let mut input = [[0.0; BLOCK]; 2];
-        for r in 0..2 {
-            let (sums, unit) = (&mut part.sums[r].as_chunks_mut::<BLOCK>().0[block], c.get(UNIT[r]));
-            for i in 0..BLOCK {
-                input[r][i] = sums[i] as f32 * unit[i];
-            }
-            *sums = [0; BLOCK];
+fn run<D: Dynamics, const KICKED: bool, C: Values>(part: &mut Part<'_>, c: C, n: usize, outcome: &mut Outcome) {
+    let [u, c0, c1, r0, r1, left] = &mut part.state;
+    let [in0, in1] = &mut part.sums;
+    let (currents, rises) = ((&mut c0[..n], &mut c1[..n]), (&mut r0[..n], &mut r1[..n]));
+    let kicks = if KICKED { &part.kicks[..n] } else { &[] };
+    outcome.is_lost = step_lanes::<D, KICKED, C>(
+        &mut u[..n],
+        currents.0,
+        currents.1,
+        rises.0,
+        rises.1,
+        &mut left[..n],
+        &mut in0[..n],
+        &mut in1[..n],
+        &mut outcome.fired[..n],
+        kicks,
+        c,
+        part.drops,
+    );
+}
+
+/// Steps neurons side by side. Returns whether a potential is NaN or infinite.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "the compiler vectorises the loop only if no arguments overlap")]
+fn step_lanes<D: Dynamics, const KICKED: bool, C: Values>(
+    u: &mut [f32],
+    c0: &mut [f32],
+    c1: &mut [f32],
+    r0: &mut [f32],
+    r1: &mut [f32],
+    left: &mut [f32],
+    in0: &mut [i32],
+    in1: &mut [i32],
+    fired: &mut [u32],
+    kicks: &[f32],
+    c: C,
+    drops: bool,
+) -> bool {
+    let n = u.len();
+    let (c0, c1, r0, r1) = (&mut c0[..n], &mut c1[..n], &mut r0[..n], &mut r1[..n]);
+    let (left, in0, in1, fired) = (&mut left[..n], &mut in0[..n], &mut in1[..n], &mut fired[..n]);
+    let kicks = if KICKED { &kicks[..n] } else { kicks };
+    let mut lost = 0;
+    for i in 0..n {
+        let is_free = left[i] == 0.0;
+        let rise = if D::RISES { [r0[i], r1[i]] } else { [0.0; 2] };
+        let before = Neuron { u: u[i], current: [c0[i], c1[i]], rise, is_free };
+        let input = [in0[i] as f32 * c.at(UNIT[0], i), in1[i] as f32 * c.at(UNIT[1], i)];
+        let next = D::integrate(before, input, c, i, drops);
+        let kicked = if KICKED { next.u + kicks[i] } else { next.u };
+        let v = if is_free { kicked } else { next.u };
+        let fires = is_free & (v >= c.at(THETA, i));
+        let waits = if is_free { 0.0 } else { left[i] - 1.0 };
+        u[i] = if fires { c.at(RESET, i) } else { v };
+        left[i] = if fires { c.at(REFRACTORY, i) } else { waits };
+        (c0[i], c1[i]) = (next.current[0], next.current[1]);
+        if D::RISES {
+            (r0[i], r1[i]) = (next.rise[0], next.rise[1]);
         }
-        D::integrate(&mut of, &input, &c, part.drops);
-        if KICKED {
-            let kicks = &part.kicks.as_chunks::<BLOCK>().0[block];
-            for i in 0..BLOCK {
-                of.u[i] = if of.is_free[i] { of.u[i] + kicks[i] } else { of.u[i] };
-            }
+        (in0[i], in1[i]) = (0, 0);
+        lost |= u32::from(!(v.abs() <= f32::MAX));
+        fired[i] = u32::from(fires);
+    }
+    lost != 0
+}
+
+/// Appends the neurons that fired, ascending.
+#[inline(always)]
+fn collect(fired: &[u32], spikes: &mut Vec<u32>) {
+    for (block, fired) in fired.chunks_exact(BLOCK).enumerate() {
+        let mut any = 0;
+        for fired in fired {
+            any |= fired;
         }
-        let (theta, reset, refractory) = (c.get(THETA), c.get(RESET), c.get(REFRACTORY));
-        let (mut fired, mut lost) = ([0_u32; BLOCK], 0_u32);
-        for i in 0..BLOCK {
-            let fires = of.is_free[i] & (of.u[i] >= theta[i]);
-            lost |= u32::from(!(of.u[i].abs() <= f32::MAX));
-            fired[i] = u32::from(fires);
-            of.u[i] = if fires { reset[i] } else { of.u[i] };
-            let waits = if of.is_free[i] { 0.0 } else { left[i] - 1.0 };
-            left[i] = if fires { refractory[i] } else { waits };
-        }
-        *chunk(part.state[U], block) = of.u;
-        *chunk(part.state[LEFT], block) = left;
-        for r in 0..2 {
-            if D::USES[0] {
-                *chunk(part.state[CURRENT[r]], block) = of.current[r];
-            }
-            if D::USES[1] {
-                *chunk(part.state[RISE[r]], block) = of.rise[r];
-            }
-        }
-        outcome.is_lost |= lost != 0;
-        if fired.iter().fold(0, |any, fired| any | fired) != 0 {
+        if any != 0 {
             let first = (block * BLOCK) as u32;
-            outcome.spikes.extend((0..).zip(fired).filter(|(_, fired)| *fired != 0).map(|(i, _)| first + i));
+            spikes.extend((first..).zip(fired).filter(|(_, fired)| **fired != 0).map(|(i, _)| i));
         }
     }
 }
