@@ -15,7 +15,7 @@ use crate::{
     params::ParamWarning,
     sim::{
         ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, Kind, MemoryReport, Preset, ProbeId,
-        ProbeSpec, Progress, RequestSpec, RooflineWork, SimError, Simulation, StepCount, Tap, TimeBase,
+        ProbeSpec, Progress, RequestSpec, RooflineWork, SimError, Simulation, StartRequest, StepCount, Tap, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -115,16 +115,12 @@ impl Kind for SpikingKind {
         host.measurements.tap(taps, 0)
     }
 
-    fn start(
-        params: &Params,
-        context: &BuildContext,
-        setup: Arc<Setup>,
-        on: &Device,
-    ) -> Result<Box<dyn Simulation>, SimError> {
+    fn start(request: StartRequest<'_, Self>) -> Result<Box<dyn Simulation>, SimError> {
+        let StartRequest { params, context, setup, device: on, progress, .. } = request;
         let model = params.network.model;
         match on {
             Device::Cpu { threads } if params.network.source == Source::Rules => {
-                Ok(Box::new(GeneralSim::new(params, context, setup, *threads, &Progress::default())?))
+                Ok(Box::new(GeneralSim::new(params, context, setup, *threads, progress)?))
             }
             Device::Cuda(_) if params.network.source == Source::Rules => {
                 Err(SimError::NoDevice("networks from rules run on the CPU; choose the CPU as device".to_owned()))

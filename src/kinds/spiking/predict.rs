@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::{
         kinds::spiking::SpikingKind,
-        sim::{BuildContext, Device, Kind as _, Progress},
+        sim::{BuildContext, Device, Kind as _, Progress, StartRequest},
     };
     use std::sync::Arc;
 
@@ -129,7 +129,15 @@ mod tests {
         let predicted = SpikingKind::predict(params, None, on);
         let setup = Arc::new(SpikingKind::prepare(params, &context, &Progress::default()).unwrap());
         let counted = SpikingKind::predict(params, Some(&setup), on);
-        let held = SpikingKind::start(params, &context, setup, &Device::Cpu { threads }).unwrap().memory();
+        let held = SpikingKind::start(StartRequest::new(
+            params,
+            &context,
+            setup,
+            &Device::Cpu { threads },
+            &Progress::default(),
+        ))
+        .unwrap()
+        .memory();
         let sum = MemoryReport::total;
         let near = |a: u64, b: u64| (a as f64 - b as f64).abs() <= 0.2 * b as f64 + 4096.0;
         for predicted in [&predicted, &counted] {

@@ -193,7 +193,9 @@ impl Dynamics for Delta {
 #[inline(always)]
 fn step_as<D: Dynamics, const KICKED: bool>(part: &mut Part<'_>, outcome: &mut Outcome) {
     let n = part.state[U].len();
-    outcome.fired.resize(n, 0);
+    if outcome.fired.len() < n {
+        outcome.fired.resize(n, 0);
+    }
     let (coefficients, places) = (&part.coefficients.values[..], &part.coefficients.places[part.population]);
     if places.iter().all(|place| place.stride == 0) {
         let mut same = Same([0.0; COUNT]);
@@ -228,7 +230,7 @@ fn step_as<D: Dynamics, const KICKED: bool>(part: &mut Part<'_>, outcome: &mut O
         ]);
         run::<D, KICKED, _>(part, each, n, outcome);
     }
-    collect(&outcome.fired, &mut outcome.spikes);
+    collect(&outcome.fired[..n], &mut outcome.spikes);
 }
 
 #[inline(always)]
