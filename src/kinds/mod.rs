@@ -144,7 +144,7 @@ macro_rules! kinds {
 
             /// Builds a simulation from parameters; runs on the loader thread.
             pub fn build(&self, context: &BuildContext, on: &Device, progress: &Progress) -> Result<Box<dyn Simulation>, SimError> {
-                self.prepare(context, progress)?.start(context.seed, on)
+                self.prepare(context, progress)?.start_with(context.seed, on, progress)
             }
 
             /// The slow part of [`Model::build`]; the result can be started repeatedly.

@@ -49,6 +49,14 @@ pub enum Purpose {
     Tilt = 16,
     /// Words of a synthetic language.
     Words = 17,
+    /// Synapses of a projection.
+    Synapses = 18,
+    /// Positions of generated neurons.
+    Position = 19,
+    /// Poisson counts per step.
+    Poisson = 20,
+    /// Parameters of single neurons.
+    Parameter = 21,
 }
 
 /// The address of one draw.

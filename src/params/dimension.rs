@@ -23,7 +23,7 @@ impl Dimension {
     pub const FREQUENCY: Self = Self([-1, 0, 0, 0, 0, 0, 0]);
     const RESISTANCE: Self = Self([0, 1, -1, 0, 0, 0, 0]);
     const CONDUCTANCE: Self = Self([0, -1, 1, 0, 0, 0, 0]);
-    const CAPACITANCE: Self = Self([1, -1, 1, 0, 0, 0, 0]);
+    pub(super) const CAPACITANCE: Self = Self([1, -1, 1, 0, 0, 0, 0]);
 
     /// Returns the dimension of a product; `None` if an exponent overflows.
     pub fn times(self, other: Self) -> Option<Self> {

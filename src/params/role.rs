@@ -12,8 +12,21 @@ pub enum Role {
     /// List of interventions over a span of time, see [`interventions!`](crate::interventions!).
     Interventions,
 
+    /// List of the nodes of a graph. An item is named by its field with the role [`Role::Name`].
+    Nodes,
+    /// List of the edges of a graph. The fields with the roles [`Role::From`] and [`Role::To`] name the two nodes.
+    Edges,
+
     /// Name of an item.
     Name,
+    /// Name of the node at which an edge starts.
+    From,
+    /// Name of the node at which an edge ends.
+    To,
+    /// Name of a node to which an item of another list belongs.
+    OfNode,
+    /// Number of elements of a node.
+    Size,
     /// Query that selects elements.
     Query,
     /// Set of elements from which a query selects; empty for the first set.

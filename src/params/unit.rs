@@ -20,6 +20,8 @@ pub enum Unit {
     Hz,
     /// Current in picoamperes.
     Pa,
+    /// Capacitance in picofarads.
+    Pf,
     /// Length in micrometres.
     Um,
     /// Number of steps.
@@ -40,6 +42,7 @@ impl Unit {
             Self::Mv => "mV",
             Self::Hz => "Hz",
             Self::Pa => "pA",
+            Self::Pf => "pF",
             Self::Um => "µm",
             Self::Steps => "steps",
             Self::Count(name) => name,
@@ -56,6 +59,7 @@ impl Unit {
             Self::Mv => (Dimension::VOLTAGE, -3),
             Self::Hz => (Dimension::FREQUENCY, 0),
             Self::Pa => (Dimension::CURRENT, -12),
+            Self::Pf => (Dimension::CAPACITANCE, -12),
             Self::Um => (Dimension::LENGTH, -6),
             Self::Steps | Self::Count(_) => (Dimension::STEPS, 0),
             Self::Bytes => (Dimension::BYTES, 0),

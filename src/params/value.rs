@@ -163,7 +163,7 @@ macro_rules! number {
         }
     )*};
 }
-number!(f32 => Real as f64, f64 => Real as f64, u32 => Int as i64, i32 => Int as i64, u64 => Int as i64, bool => Bool as bool);
+number!(f32 => Real as f64, f64 => Real as f64, u32 => Int as i64, i32 => Int as i64, u64 => Int as i64, i64 => Int as i64, bool => Bool as bool);
 
 macro_rules! list {
     ($($ty:ty => $whole:literal),* $(,)?) => {$(

@@ -299,7 +299,7 @@ fn number(value: &Word, unit: Unit) -> Result<f64, Mistake> {
 
 /// Returns the unit with the suffix `suffix`, or dimensionless if there is no such unit.
 fn unit_of(suffix: &str) -> Unit {
-    let all = [Unit::Ms, Unit::Mv, Unit::Hz, Unit::Pa, Unit::Um, Unit::Steps, Unit::Bytes];
+    let all = [Unit::Ms, Unit::Mv, Unit::Hz, Unit::Pa, Unit::Pf, Unit::Um, Unit::Steps, Unit::Bytes];
     all.into_iter().find(|u| u.suffix() == suffix).unwrap_or(Unit::One)
 }
 

@@ -128,6 +128,35 @@ impl Progress {
     }
 }
 
+/// Simulation to start: the argument of [`Kind::start`].
+pub struct StartRequest<'a, K: Kind> {
+    /// Parameters at step 0.
+    pub params: &'a K::Params,
+    /// Seed of the draws and folder of the files.
+    pub context: &'a BuildContext,
+    /// Setup of the parameters.
+    pub setup: Arc<K::Setup>,
+    /// Device to run on.
+    pub device: &'a Device,
+    /// Number of trials that the simulation runs at once. Kinds run one.
+    pub trials: u32,
+    /// Progress of a start that takes long, and its cancellation.
+    pub progress: &'a Progress,
+}
+
+impl<'a, K: Kind> StartRequest<'a, K> {
+    /// Requests a simulation of one trial.
+    pub const fn new(
+        params: &'a K::Params,
+        context: &'a BuildContext,
+        setup: Arc<K::Setup>,
+        device: &'a Device,
+        progress: &'a Progress,
+    ) -> Self {
+        Self { params, context, setup, device, trials: 1, progress }
+    }
+}
+
 /// Named set of parameter values with its citation.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
@@ -288,10 +317,7 @@ pub trait Kind {
     ) -> Result<(), SimError>;
     /// Starts a simulation of a setup on a device. Fails under the conditions of [`Kind::check`], or if an allocation or the
     /// device fails.
-    fn start(
-        params: &Self::Params,
-        context: &BuildContext,
-        setup: Arc<Self::Setup>,
-        on: &Device,
-    ) -> Result<Box<dyn Simulation>, SimError>;
+    fn start(request: StartRequest<'_, Self>) -> Result<Box<dyn Simulation>, SimError>
+    where
+        Self: Sized;
 }

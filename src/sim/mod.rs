@@ -46,7 +46,7 @@ pub use host_memory::HostMemory;
 pub use hugging_face::{HuggingFaceModel, NamedTensor};
 pub use individuals::{FREE_SLOT, Individuals};
 pub use input_data::InputData;
-pub use kind::{BuildContext, Device, DeviceKind, Kind, Preset, Progress, RooflineWork, ShareLevel};
+pub use kind::{BuildContext, Device, DeviceKind, Kind, Preset, Progress, RooflineWork, ShareLevel, StartRequest};
 pub use level::{Level, LevelUse};
 pub use lineage::{AttributeSpec, AttributeValue, Attributes, Birth, Death, EndCause, LifeEvent};
 pub use memory::{Held, MemoryReport};
@@ -246,6 +246,10 @@ pub trait Simulation: Send {
     }
     /// Returns the hash and totals so far. Works without the device and after its failure.
     fn digest(&self) -> Digest;
+    /// Returns the number of trials that the simulation runs at once.
+    fn trials(&self) -> u32 {
+        1
+    }
     /// Returns the device and kernel choices.
     fn execution(&self) -> Execution {
         Execution::cpu()

@@ -112,6 +112,7 @@ macro_rules! conformance {
 conformance!(lif);
 conformance!(lif_f32);
 conformance!(leaky);
+conformance!(rules);
 conformance!(nuclei_population);
 conformance!(transformer);
 conformance!(synaptic);

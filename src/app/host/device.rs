@@ -217,10 +217,10 @@ impl Devices {
         let needs =
             if bytes > 0 { format!("; needs about {}", crate::app::kit::text::bytes(bytes)) } else { String::new() };
         progress.report(&format!("Starting on {}{needs}", described.name), 0.99)?;
-        let started = match (prepared.start(context.seed, &device), &device, plan.device) {
+        let started = match (prepared.start_with(context.seed, &device, progress), &device, plan.device) {
             (Err(SimError::NoDevice(why)), Device::Cuda(_), DeviceChoice::Auto) => {
                 let (device, described) = cpu(plan.threads, &why);
-                prepared.start(context.seed, &device).map(|sim| (sim, described))
+                prepared.start_with(context.seed, &device, progress).map(|sim| (sim, described))
             }
             (started, ..) => started.map(|sim| (sim, described)),
         };

@@ -11,7 +11,7 @@ use crate::{
     gpu::ModuleSpec,
     sim::{
         ActionSpec, Buffers as _, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeSpec,
-        Progress, RequestSpec, ShareLevel, SimError, Simulation, StepCount, Tap, TimeBase,
+        Progress, RequestSpec, ShareLevel, SimError, Simulation, StartRequest, StepCount, Tap, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -70,12 +70,8 @@ impl Kind for DemoKind {
         probes::check(taps)
     }
 
-    fn start(
-        params: &Params,
-        context: &BuildContext,
-        setup: Arc<Source>,
-        on: &Device,
-    ) -> Result<Box<dyn Simulation>, SimError> {
+    fn start(request: StartRequest<'_, Self>) -> Result<Box<dyn Simulation>, SimError> {
+        let StartRequest { params, context, setup, device: on, .. } = request;
         let gpu = match on {
             Device::Cpu { .. } => None,
             Device::Cuda(gpu) => Some(gpu),

@@ -35,7 +35,7 @@ use crate::{
     nn::parameters::Parameters,
     sim::{
         ActionSpec, Bench, BuildContext, Device, DeviceKind, Example, Kind, MemoryReport, Preset, ProbeSpec, Progress,
-        RequestSpec, SimError, Simulation, StepCount, Tap, TimeBase,
+        RequestSpec, SimError, Simulation, StartRequest, StepCount, Tap, TimeBase,
     },
 };
 use std::{path::Path, sync::Arc};
@@ -123,12 +123,8 @@ impl Kind for EvolutionKind {
         check_taps::<Self>(taps, &network, &layout)
     }
 
-    fn start(
-        params: &Params,
-        context: &BuildContext,
-        setup: Arc<Setup>,
-        on: &Device,
-    ) -> Result<Box<dyn Simulation>, SimError> {
+    fn start(request: StartRequest<'_, Self>) -> Result<Box<dyn Simulation>, SimError> {
+        let StartRequest { params, context, setup, device: on, .. } = request;
         let (network, layout) = setup.model(params)?;
         let backend = start_backend(params, network, &layout, on)?;
         Ok(Box::new(EvolutionSim::new(params, context.seed, setup, (network, layout), backend)?))

@@ -18,7 +18,7 @@ use crate::{
         timing::{self, Row},
     },
     params::path,
-    sim::{BenchOptions, BenchRow, BuildContext, Device, Kind, Progress, SimError, Simulation},
+    sim::{BenchOptions, BenchRow, BuildContext, Device, Kind, Progress, SimError, Simulation, StartRequest},
 };
 use std::{sync::Arc, time::Instant};
 
@@ -149,8 +149,13 @@ fn measure_cases(options: &BenchOptions, progress: &Progress) -> Result<Vec<Case
 
 fn measure(case: &Case, options: &BenchOptions) -> Result<CaseRow, SimError> {
     let setup = Arc::new(NucleiKind::prepare(&case.params, &BuildContext::default(), &Progress::default())?);
-    let mut sim =
-        NucleiKind::start(&case.params, &BuildContext { seed: 1, ..BuildContext::default() }, setup, &options.device)?;
+    let mut sim = NucleiKind::start(StartRequest::new(
+        &case.params,
+        &BuildContext { seed: 1, ..BuildContext::default() },
+        setup,
+        &options.device,
+        &Progress::default(),
+    ))?;
     let first = timed(&mut *sim, 1)?;
     let steps = ((MIN_WALL_S / first.max(1e-9)).ceil() as u64).clamp(1, 10_000);
     let mut walls = (0..options.repeats.max(1)).map(|_| timed(&mut *sim, steps)).collect::<Result<Vec<f64>, _>>()?;

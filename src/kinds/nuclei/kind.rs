@@ -14,7 +14,7 @@ use crate::{
     kinds::shared::real::StatePrecision,
     sim::{
         ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, Kind, MemoryReport, Preset, ProbeId,
-        ProbeSpec, Progress, RequestSpec, RooflineWork, SimError, Simulation, Tap, TimeBase,
+        ProbeSpec, Progress, RequestSpec, RooflineWork, SimError, Simulation, StartRequest, Tap, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -105,12 +105,8 @@ impl Kind for NucleiKind {
         HostState::new(params, context, setup.clone(), 0).sampler.tap(taps, 0, &[])
     }
 
-    fn start(
-        params: &Params,
-        context: &BuildContext,
-        setup: Arc<Setup>,
-        on: &Device,
-    ) -> Result<Box<dyn Simulation>, SimError> {
+    fn start(request: StartRequest<'_, Self>) -> Result<Box<dyn Simulation>, SimError> {
+        let StartRequest { params, context, setup, device: on, .. } = request;
         match (on, params.population.precision) {
             (Device::Cpu { threads }, StatePrecision::F64) => {
                 Ok(Box::new(CpuSim::<f64>::new(params, context, setup, *threads)?))

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use crate::{
         kinds::nuclei::NucleiKind,
-        sim::{BuildContext, Device, DeviceKind, Kind as _, Progress},
+        sim::{BuildContext, Device, DeviceKind, Kind as _, Progress, StartRequest},
     };
     use std::sync::Arc;
 
@@ -95,9 +95,15 @@ mod tests {
             let predicted = NucleiKind::predict(&params, None, on);
             let setup = Arc::new(NucleiKind::prepare(&params, &BuildContext::default(), &Progress::default()).unwrap());
             assert_eq!(NucleiKind::predict(&params, Some(&setup), on), predicted);
-            let held = NucleiKind::start(&params, &BuildContext::default(), setup, &Device::Cpu { threads: 2 })
-                .unwrap()
-                .memory();
+            let held = NucleiKind::start(StartRequest::new(
+                &params,
+                &BuildContext::default(),
+                setup,
+                &Device::Cpu { threads: 2 },
+                &Progress::default(),
+            ))
+            .unwrap()
+            .memory();
             for ((owner, a), (real, b)) in predicted.by_owner().iter().zip(&held.by_owner()) {
                 assert_eq!(owner, real);
                 assert!((*a as f64 - *b as f64).abs() <= 0.2 * *b as f64 + 256.0, "{owner}: {a} for {b}");

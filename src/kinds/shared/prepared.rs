@@ -3,15 +3,22 @@
 use super::scheduled::{self, ScheduledSim};
 use crate::{
     gpu::{Memory, Place},
-    sim::{BuildContext, Device, DeviceKind, HostMemory, Kind, MemoryReport, Progress, SimError, Simulation, Tap},
+    sim::{
+        BuildContext, Device, DeviceKind, HostMemory, Kind, MemoryReport, Progress, SimError, Simulation, StartRequest,
+        Tap,
+    },
 };
 use std::sync::Arc;
 
 /// A model whose setup was read or generated, and which can be started repeatedly: per trial, per device.
 pub trait Prepared: Send + Sync {
     /// Starts a simulation. `seed` is the seed of its random draws; a generated network keeps the seed of the project. Fails if
-    /// the memory does not suffice or an intervention sets an invalid value.
-    fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError>;
+    /// the memory does not suffice, an intervention sets an invalid value or `progress` cancels.
+    fn start_with(&self, seed: u64, on: &Device, progress: &Progress) -> Result<Box<dyn Simulation>, SimError>;
+    /// Starts a simulation without progress, as [`Prepared::start_with`].
+    fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError> {
+        self.start_with(seed, on, &Progress::default())
+    }
     /// Performs the checks of starting a simulation and tapping these probes, without allocating the simulation. Fails if
     /// starting or tapping would fail.
     fn check(&self, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError>;
@@ -69,7 +76,7 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
         self.setup.clone()
     }
 
-    fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError> {
+    fn start_with(&self, seed: u64, on: &Device, progress: &Progress) -> Result<Box<dyn Simulation>, SimError> {
         if let Device::Cuda(gpu) = on {
             fits(&self.predict(DeviceKind::Cuda), gpu.memory()?)?;
             gpu.expect_modules(&K::loaded_modules(&self.params, gpu));
@@ -77,7 +84,7 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
         let context = BuildContext { seed, ..self.context.clone() };
         let (settings, accepts) = (self.settings()?, self.accepts(&context, on.kind()));
         scheduled::check(&self.params, &settings, &accepts)?;
-        let sim = K::start(&self.params, &context, self.setup.clone(), on)?;
+        let sim = K::start(StartRequest::new(&self.params, &context, self.setup.clone(), on, progress))?;
         let notices = self.notices();
         Ok(Box::new(ScheduledSim::new(sim, self.params.clone(), settings, Box::new(accepts), notices)?))
     }

@@ -18,7 +18,10 @@ use crate::{
         Pass,
         timing::{self, Row},
     },
-    sim::{BenchOptions, BenchRow, BuildContext, Device, Frame, Kind, Progress, Reading, SimError, Simulation, Tap},
+    sim::{
+        BenchOptions, BenchRow, BuildContext, Device, Frame, Kind, Progress, Reading, SimError, Simulation,
+        StartRequest, Tap,
+    },
 };
 use std::{path::Path, sync::Arc, time::Instant};
 
@@ -206,7 +209,8 @@ fn measure(
         ..Intervention::default()
     });
     let since = Instant::now();
-    let mut sim = SpikingKind::start(&params, context, setup.clone(), &options.device)?;
+    let mut sim =
+        SpikingKind::start(StartRequest::new(&params, context, setup.clone(), &options.device, &Progress::default()))?;
     let build_s = prepared_s + since.elapsed().as_secs_f64();
     sim.tap(&[Tap::of(probes::SPIKES)])?;
     sim.advance(UNTIMED_STEPS, &mut Pass::default())?;

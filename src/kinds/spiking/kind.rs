@@ -3,8 +3,9 @@
 use super::{
     cpu::{CpuSim, leaky::LeakySim},
     cuda::{self, CudaSim},
+    general::cpu::GeneralSim,
     host_state,
-    params::{NeuronModel, Params, StatePrecision},
+    params::{NeuronModel, Params, Source, StatePrecision},
     predict::{self, NetworkSize},
     presets, probes, requests,
     setup::{self, Setup},
@@ -14,7 +15,7 @@ use crate::{
     params::ParamWarning,
     sim::{
         ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, Kind, MemoryReport, Preset, ProbeId,
-        ProbeSpec, Progress, RequestSpec, RooflineWork, SimError, Simulation, StepCount, Tap, TimeBase,
+        ProbeSpec, Progress, RequestSpec, RooflineWork, SimError, Simulation, StartRequest, StepCount, Tap, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -77,6 +78,7 @@ impl Kind for SpikingKind {
     fn predict(params: &Params, setup: Option<&Setup>, on: DeviceKind) -> MemoryReport {
         let sizes = setup.map(NetworkSize::of).or_else(|| NetworkSize::from_params(params));
         match (sizes, on) {
+            _ if params.network.source == Source::Rules => predict::rules(params, on),
             _ if params.network.model == NeuronModel::NoisyLeaky => MemoryReport::default(), // not predicted
             (Some(sizes), DeviceKind::Cpu { threads }) => predict::cpu(params, &sizes, threads),
             (Some(sizes), DeviceKind::Cuda) => predict::cuda(params, &sizes),
@@ -113,14 +115,16 @@ impl Kind for SpikingKind {
         host.measurements.tap(taps, 0)
     }
 
-    fn start(
-        params: &Params,
-        context: &BuildContext,
-        setup: Arc<Setup>,
-        on: &Device,
-    ) -> Result<Box<dyn Simulation>, SimError> {
+    fn start(request: StartRequest<'_, Self>) -> Result<Box<dyn Simulation>, SimError> {
+        let StartRequest { params, context, setup, device: on, progress, .. } = request;
         let model = params.network.model;
         match on {
+            Device::Cpu { threads } if params.network.source == Source::Rules => {
+                Ok(Box::new(GeneralSim::new(params, context, setup, *threads, progress)?))
+            }
+            Device::Cuda(_) if params.network.source == Source::Rules => {
+                Err(SimError::NoDevice("networks from rules run on the CPU; choose the CPU as device".to_owned()))
+            }
             Device::Cpu { threads } => Ok(match (model, params.lif.precision) {
                 (NeuronModel::ExponentialLif, StatePrecision::F64) => {
                     Box::new(CpuSim::<f64>::new(params, context, setup, *threads)?)

@@ -27,6 +27,7 @@
 //! | [`select`] | targets: queries and lists |
 //! | [`stimuli`] | stimuli and silencing over time |
 //! | [`cpu`] | the step: definition and CPU backend |
+//! | [`general`] | a second engine, for networks from populations and projections |
 //! | [`cuda`] | the same step on an NVIDIA GPU |
 //! | [`host_state`], [`saved_state`] | shared by both backends: edits, actions, saved states |
 //! | [`measure`], [`bin`], [`probes`] | measurements and probes |
@@ -41,6 +42,7 @@ pub mod constants;
 pub mod cpu;
 pub mod cuda;
 mod examples;
+pub mod general;
 pub mod host_state;
 mod kind;
 pub mod leaky;

@@ -1,6 +1,9 @@
 //! Parameters of a spiking project, in user units. `derive()` in `constants.rs` converts them to model constants.
 
-use super::start::StartPotentials;
+use super::{
+    general::{ExternalInput, Population, Projection},
+    start::StartPotentials,
+};
 use crate::{
     choices, interventions, param_tree, params,
     params::{Distribution, PathText, one_of::NoParameters},
@@ -32,6 +35,9 @@ choices! {
         /// Generated: sparse random network of excitatory and inhibitory neurons.
         #[title("Balanced random network")]
         Balanced,
+        /// Populations and projections of this project: groups `rules`, `populations`, `projections` and `external_inputs`.
+        #[title("Populations and projections")]
+        Rules,
     }
 }
 
@@ -123,6 +129,7 @@ params! {
     pub struct Network {
         /// Neuron model.
         #[param(title = "Neuron model", apply = Rebuild)]
+        #[show_if(|s| s.source != Source::Rules)]
         model: NeuronModel = NeuronModel::ExponentialLif,
 
         /// Source of neurons and connectivity.
@@ -200,6 +207,15 @@ params! {
         #[param(title = "Pulse amplitude", unit = Mv, range = 0.0..=100.0, hard = -1000.0..=1000.0)]
         #[show_if(|s| !s.poisson.0.trim().is_empty() || !s.kicks.0.trim().is_empty())]
         weight_mv: f64 = 68.75,
+    }
+}
+
+params! {
+    /// Network from rules.
+    pub struct Rules {
+        /// Time step of the network.
+        #[param(title = "Time step", unit = Ms, range = 0.05..=1.0, hard = 0.001..=10.0, scale = Log, apply = Rebuild)]
+        dt: f64 = 0.1,
     }
 }
 
@@ -308,7 +324,7 @@ param_tree! {
         network: Network,
         /// Parameters of the LIF neuron, the same for all neurons.
         #[title("LIF neuron")]
-        #[show_if(|p| p.network.model == NeuronModel::ExponentialLif)]
+        #[show_if(|p| p.network.source != Source::Rules && p.network.model == NeuronModel::ExponentialLif)]
         lif: Lif,
         /// Stimuli from CSV files.
         #[title("Input files")]
@@ -326,8 +342,26 @@ param_tree! {
         measure: Measure,
         /// Parameters of the noisy leaky unit. Threshold 1 mV, rest 0 mV: mV means units of the threshold.
         #[title("Leaky integrator")]
-        #[show_if(|p| p.network.model == NeuronModel::NoisyLeaky)]
+        #[show_if(|p| p.network.source != Source::Rules && p.network.model == NeuronModel::NoisyLeaky)]
         leaky: Leaky,
+        /// Settings of a network from populations and projections.
+        #[title("Network from rules")]
+        #[show_if(|p| p.network.source == Source::Rules)]
+        rules: Rules,
+        /// Populations of neurons, each with one neuron model.
+        #[title("Populations")]
+        #[role(Nodes)]
+        #[show_if(|p| p.network.source == Source::Rules)]
+        populations: [Population],
+        /// Connections from one population to another, or within one.
+        #[title("Projections")]
+        #[role(Edges)]
+        #[show_if(|p| p.network.source == Source::Rules)]
+        projections: [Projection],
+        /// Poisson spikes and currents into populations.
+        #[title("External input")]
+        #[show_if(|p| p.network.source == Source::Rules)]
+        external_inputs: [ExternalInput],
     }
 }
 
@@ -335,6 +369,7 @@ impl Params {
     /// Returns the time step of the selected model, ms.
     pub fn dt_ms(&self) -> f64 {
         match self.network.model {
+            _ if self.network.source == Source::Rules => self.rules.dt,
             NeuronModel::ExponentialLif => self.lif.dt,
             NeuronModel::NoisyLeaky => self.leaky.dt,
         }

@@ -2,13 +2,14 @@
 
 use super::{
     cpu::{self, neuron_store::NeuronStore, partitioning::Arrivals, ring_buffer::RingBuffer},
+    general::{cpu::step::ARRAYS, plan},
     measure::RunningRate,
     params::{Params, Source, StatePrecision},
     setup::Setup,
 };
 use crate::{
     data::generate::FLY_SIZE,
-    sim::{Buffers as _, MemoryReport},
+    sim::{Buffers as _, DeviceKind, MemoryReport},
 };
 
 /// Sizes that determine the memory of a network.
@@ -45,7 +46,7 @@ impl NetworkSize {
         const NAME: u64 = size_of::<String>() as u64;
         let network = &params.network;
         match network.source {
-            Source::Files => None,
+            Source::Files | Source::Rules => None,
             Source::FlyStandIn => {
                 let (neurons, connections) = (u64::from(FLY_SIZE.0), u64::from(FLY_SIZE.1));
                 Some(Self { neurons, connections, overflow: 0, labels: neurons * (PLACE + 6 * CODE + NAME) })
@@ -79,6 +80,18 @@ pub fn cpu(params: &Params, sizes: &NetworkSize, threads: usize) -> MemoryReport
     report
 }
 
+/// Returns the memory of a network from rules; empty if it cannot be built or the device has no implementation.
+pub fn rules(params: &Params, on: DeviceKind) -> MemoryReport {
+    let (Ok(plan), DeviceKind::Cpu { .. }) = (plan::plan(params), on) else { return MemoryReport::default() };
+    let (n, stride) = (u64::from(plan.n), u64::from(plan.stride));
+    let mut report = MemoryReport::from([("connectivity", plan.connection_bytes())]);
+    report.host("neurons", stride * (4 * ARRAYS as u64 + 8));
+    report.host("arrivals and input", stride * 8 * u64::from(plan.slots));
+    report.host("measurements", n * size_of::<RunningRate>() as u64);
+    report.host("names and positions", n * 4);
+    report
+}
+
 /// Returns the temporary memory of the generator of a balanced network: the presynaptic neuron of every connection.
 pub fn scratch(params: &Params) -> MemoryReport {
     let sizes = NetworkSize::from_params(params).filter(|_| params.network.source == Source::Balanced);
@@ -106,7 +119,7 @@ mod tests {
     use super::*;
     use crate::{
         kinds::spiking::SpikingKind,
-        sim::{BuildContext, Device, DeviceKind, Kind as _, Progress},
+        sim::{BuildContext, Device, Kind as _, Progress, StartRequest},
     };
     use std::sync::Arc;
 
@@ -116,7 +129,15 @@ mod tests {
         let predicted = SpikingKind::predict(params, None, on);
         let setup = Arc::new(SpikingKind::prepare(params, &context, &Progress::default()).unwrap());
         let counted = SpikingKind::predict(params, Some(&setup), on);
-        let held = SpikingKind::start(params, &context, setup, &Device::Cpu { threads }).unwrap().memory();
+        let held = SpikingKind::start(StartRequest::new(
+            params,
+            &context,
+            setup,
+            &Device::Cpu { threads },
+            &Progress::default(),
+        ))
+        .unwrap()
+        .memory();
         let sum = MemoryReport::total;
         let near = |a: u64, b: u64| (a as f64 - b as f64).abs() <= 0.2 * b as f64 + 4096.0;
         for predicted in [&predicted, &counted] {

@@ -1,6 +1,9 @@
 //! Reads or generates the neurons and their connectivity.
 
-use super::params::{Network, Params, Source};
+use super::{
+    general::network::RuleNetwork,
+    params::{Network, Params, Source},
+};
 use crate::{
     data::{
         Connectome, Csr, DataError, NeuronTable, Tables,
@@ -21,6 +24,8 @@ pub struct Setup {
     pub provenance: Vec<String>,
     /// Notices about the input, one sentence each.
     pub notices: Vec<String>,
+    /// Network from rules, in place of [`Setup::connectivity`], which is then empty.
+    rules: Option<RuleNetwork>,
 }
 
 /// Reads or generates the network of the parameters. Fails if files are invalid or `progress` cancels.
@@ -38,6 +43,7 @@ pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> 
             let tables = Tables { neurons: neurons.as_deref(), key, annotations: annotations.as_deref() };
             crate::data::read(&path, tables, &watch)
         }
+        Source::Rules => return RuleNetwork::new(params, context, progress).map(Setup::of_rules),
         Source::FlyStandIn => crate::data::generate::fly_stand_in(context.seed, &watch),
         Source::Balanced => {
             let [excitatory, inhibitory] = [
@@ -69,12 +75,29 @@ impl Setup {
             )));
         }
         let ei = signs(&synapses);
-        Ok(Self { neurons: Arc::new(elements(neurons, ei)), connectivity: synapses, provenance, notices })
+        Ok(Self { neurons: Arc::new(elements(neurons, ei)), connectivity: synapses, provenance, notices, rules: None })
+    }
+
+    /// Creates a setup of a network from rules, whose connections are made when a simulation starts.
+    fn of_rules(network: RuleNetwork) -> Self {
+        let provenance = vec![format!(
+            "rules: {} populations, {} projections",
+            network.plan.populations.len(),
+            network.plan.projections.len()
+        )];
+        let neurons = Arc::new(network.elements());
+        Self { neurons, connectivity: Csr::default(), provenance, notices: vec![], rules: Some(network) }
+    }
+
+    /// Returns the network from rules. Fails if the network has another source.
+    pub fn rules(&self) -> Result<&RuleNetwork, SimError> {
+        self.rules.as_ref().ok_or_else(|| SimError::Input("network.source: it is no network from rules".to_owned()))
     }
 
     /// Returns the connectivity for views; shared, not copied.
     pub fn connectivity(self: &Arc<Self>, delay_secs: f64) -> Connectivity {
-        Connectivity { over: self.neurons.name, unit: "synapses", delay_secs, connections: self.clone() }
+        let unit = self.rules.as_ref().map_or("synapses", RuleNetwork::weight_unit);
+        Connectivity { over: self.neurons.name, unit, delay_secs, connections: self.clone() }
     }
 
     /// Returns the number of neurons.
@@ -85,19 +108,25 @@ impl Setup {
 
 impl ConnectionSource for Setup {
     fn n(&self) -> u32 {
-        self.connectivity.n()
+        self.neurons.len
     }
 
     fn n_connections(&self) -> u64 {
-        self.connectivity.len() as u64
+        self.rules.as_ref().map_or(self.connectivity.len() as u64, RuleNetwork::n_connections)
     }
 
     fn degree(&self, from: u32) -> u32 {
-        self.connectivity.row(from).len() as u32
+        match &self.rules {
+            Some(rules) => rules.degree(from),
+            None => self.connectivity.row(from).len() as u32,
+        }
     }
 
     fn read(&self, from: u32, out: &mut Vec<Connection>) {
         out.clear();
+        if let Some(rules) = &self.rules {
+            return rules.read(from, out);
+        }
         out.extend(self.connectivity.connections(from).map(|(to, count)| Connection { to, weight: count as f32 }));
     }
 }

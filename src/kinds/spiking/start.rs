@@ -97,7 +97,7 @@ mod tests {
     use crate::{
         kinds::spiking::{Source, SpikingKind},
         params::{Params as _, path},
-        sim::{BuildContext, Device, Effect, Frame, Kind as _, Progress, Reading, Simulation, Tap},
+        sim::{BuildContext, Device, Effect, Frame, Kind as _, Progress, Reading, Simulation, StartRequest, Tap},
     };
     use std::sync::Arc;
 
@@ -117,7 +117,8 @@ mod tests {
     fn started(params: &Params, seed: u64, threads: usize) -> Box<dyn Simulation> {
         let context = BuildContext { seed, ..BuildContext::default() };
         let setup = Arc::new(SpikingKind::prepare(params, &context, &Progress::default()).expect("prepared"));
-        SpikingKind::start(params, &context, setup, &Device::Cpu { threads }).expect("started")
+        SpikingKind::start(StartRequest::new(params, &context, setup, &Device::Cpu { threads }, &Progress::default()))
+            .expect("started")
     }
 
     fn potentials(sim: &mut dyn Simulation) -> Vec<f32> {

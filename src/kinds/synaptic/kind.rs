@@ -17,7 +17,7 @@ use crate::{
     params::ParamWarning,
     sim::{
         ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, Kind, MemoryReport, Preset, ProbeId,
-        ProbeSpec, Progress, RequestSpec, ShareLevel, SimError, Simulation, StepCount, Tap, TimeBase,
+        ProbeSpec, Progress, RequestSpec, ShareLevel, SimError, Simulation, StartRequest, StepCount, Tap, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -122,12 +122,8 @@ impl Kind for SynapticKind {
         check_taps::<Self>(taps, &config, &layout)
     }
 
-    fn start(
-        params: &Params,
-        context: &BuildContext,
-        setup: Arc<Setup>,
-        on: &Device,
-    ) -> Result<Box<dyn Simulation>, SimError> {
+    fn start(request: StartRequest<'_, Self>) -> Result<Box<dyn Simulation>, SimError> {
+        let StartRequest { params, context, setup, device: on, .. } = request;
         let (config, layout) = setup.model(params)?;
         let backend = start_backend(params, &config, &layout, context.seed, on)?;
         Ok(Box::new(SynapticSim::new(params, context.seed, setup, (config, layout), backend)?))

@@ -18,8 +18,8 @@ use crate::{
     nn::gemm::cuda::Available,
     sim::{
         ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, FileValues, HuggingFaceModel, Kind,
-        MemoryReport, Preset, ProbeId, ProbeSpec, Progress, RequestSpec, SimError, Simulation, Snapshot, StepCount,
-        Tap, TimeBase,
+        MemoryReport, Preset, ProbeId, ProbeSpec, Progress, RequestSpec, SimError, Simulation, Snapshot, StartRequest,
+        StepCount, Tap, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -120,12 +120,8 @@ impl Kind for TransformerKind {
         check_taps::<Self>(taps, &config, &layout)
     }
 
-    fn start(
-        params: &Params,
-        context: &BuildContext,
-        setup: Arc<Setup>,
-        on: &Device,
-    ) -> Result<Box<dyn Simulation>, SimError> {
+    fn start(request: StartRequest<'_, Self>) -> Result<Box<dyn Simulation>, SimError> {
+        let StartRequest { params, context, setup, device: on, .. } = request;
         let (config, layout) = setup.model(params)?;
         let backend = start_backend(params, &config, &layout, context, on)?;
         Ok(Box::new(TransformerSim::new(params, context.seed, setup, (config, layout), backend)?))

@@ -52,6 +52,64 @@ pub fn lif_f32() -> Case {
     case
 }
 
+/// A population of each model, with constant and distributed parameters, weights and delays.
+pub fn rules() -> Case {
+    let text = r#"(version: 2, model: Spiking((
+        network: (source: Rules),
+        populations: [
+            (name: "a", size: 61, model: IafPscExp(tau_m: "uniform(8, 12)", t_ref: "uniform(0, 3)"), v_start: "uniform(-65, -48)", positions: Grid()),
+            (name: "b", size: 40, model: IafPscAlpha(refractory_input: Drop), v_start: "uniform(0, 22)"),
+            (name: "c", size: 33, model: IafPscDelta(refractory_input: Accumulate), v_start: "uniform(0, 22)"),
+            (name: "d", size: 50, model: Cuba(), v_start: "uniform(-60, -50)", positions: InBall(radius: 50)),
+        ],
+        projections: [
+            (from: "a", to: "b", rule: FixedTotal(n: 900), weight: "normal(120, 12)", delay: "normal(1.5, 0.7) in 0.1..6"),
+            (from: "b", to: "a", rule: FixedInDegree(n: 12), weight: -200, delay: 0.8),
+            (from: "c", to: "c", rule: FixedOutDegree(n: 8, autapses: false), weight: "uniform(0.2, 1)", delay: 2),
+            (from: "d", to: "d", rule: Bernoulli(p: 0.2), weight: 1, delay: "uniform(0.5, 3)"),
+            (from: "d", to: "a", rule: ByDistance(p: 0.5), weight: "log_normal(4, 0.5) in 0..2000", delay: 3),
+            (from: "c", to: "d", rule: AllToAll(), weight: -0.2, delay: 0.3),
+        ],
+        external_inputs: [
+            (population: "a", source: Poisson(rate: 9000, weight: 60)),
+            (population: "b", source: Poisson(rate: 3000, weight: 90)),
+            (population: "c", source: Poisson(rate: 9000, weight: 0.15)),
+            (population: "b", source: Current(amplitude: "normal(200, 20)")),
+        ],
+        selections: [(name: "group", query: "population = a")],
+        interventions: [
+            (name: "noise", effect: Noise, target: "population = d", rate_hz: 200.0, weight_mv: 3.0),
+            (name: "driven", effect: Poisson, target: "idx = 3, 70..80", rate_hz: 100.0, weight_mv: 30.0, start: 20.0),
+            (name: "current", effect: Current, target: "in group", current_mv: 1.0, start: 50.0),
+            (name: "silent", effect: SilenceBoth, target: "idx = 10..14, 90", start: 60.0, stop: 100.0),
+            (name: "weaker", effect: ScaleWeights, target: "population = c", factor: 0.7, start: 30.0),
+            (name: "sign", effect: SignOverride, target: "random 5 of population = b", sign: Excitatory, start: 90.0),
+        ],
+        measure: (group_by: "population"),
+    )))"#;
+    let (project, warnings) = neuropil::project::read(text).expect("a project");
+    assert_eq!(warnings, [], "the project is as written");
+    Case {
+        model: project.model,
+        steps: 2000,
+        edits: &[
+            "external_inputs.0.source.rate=8000",
+            "external_inputs.1.source.weight=80",
+            "external_inputs.3.source.amplitude=normal(250, 20)",
+            "populations.0.model.tau_m=uniform(9, 12)",
+            "populations.1.model.v_th=18",
+            "populations.2.model.t_ref=1",
+            "populations.3.model.e_l=-48.5",
+            "interventions.0.rate_hz=300",
+            "interventions.2.current_mv=2",
+            "interventions.4.factor=0.3",
+            "measure.rate_tau_ms=50",
+            "interventions.1.enabled=false",
+        ],
+        action: ("kick", &[3, 150], &[80.0]),
+    }
+}
+
 pub fn leaky() -> Case {
     Case {
         model: balanced(spiking::leaky::busy()),

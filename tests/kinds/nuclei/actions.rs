@@ -5,7 +5,10 @@ use neuropil::{
     gpu::Pass,
     kinds::nuclei::{Frequencies, NucleiKind, Params, StatePrecision, cpu::CpuSim, initial, probes},
     params::{Change, Value, path},
-    sim::{Action, Device, Effect, FREE_SLOT, Frame, Kind, LifeEvent, Progress, Reading, SimError, Simulation, Tap},
+    sim::{
+        Action, Device, Effect, FREE_SLOT, Frame, Kind, LifeEvent, Progress, Reading, SimError, Simulation,
+        StartRequest, Tap,
+    },
 };
 use population::{advance, cpu, scene};
 use std::sync::Arc;
@@ -265,7 +268,14 @@ fn gradient_steps_reach_the_noise_floor() {
     for precision in [StatePrecision::F32, StatePrecision::F64] {
         params.population.precision = precision;
         let setup = Arc::new(NucleiKind::prepare(&params, &scene(1), &Progress::default()).expect("a task"));
-        let mut sim = NucleiKind::start(&params, &scene(1), setup, &Device::Cpu { threads: 1 }).expect("it starts");
+        let mut sim = NucleiKind::start(StartRequest::new(
+            &params,
+            &scene(1),
+            setup,
+            &Device::Cpu { threads: 1 },
+            &Progress::default(),
+        ))
+        .expect("it starts");
         sim.tap(&[Tap::of(probes::FITNESS)]).expect("tapped");
         advance(&mut *sim, 200);
         let mut frame = Frame::default();

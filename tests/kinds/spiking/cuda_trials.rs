@@ -13,7 +13,7 @@ use neuropil::{
         probes,
         setup::Setup,
     },
-    sim::{BuildContext, Device, Frame, Kind, Simulation, Tap},
+    sim::{BuildContext, Device, Frame, Kind, Progress, Simulation, StartRequest, Tap},
 };
 use std::sync::Arc;
 
@@ -55,12 +55,13 @@ fn a_restart_equals_a_fresh_start_with_its_seed() {
 fn steps_and_readings_allocate_nothing_on_the_device() {
     let Some(gpu) = gpu() else { return };
     let setup = setup(11);
-    let mut sim = SpikingKind::start(
+    let mut sim = SpikingKind::start(StartRequest::new(
         &Params { lif: Lif { precision: StatePrecision::F32, ..Lif::default() }, ..busy() },
         &scene(),
         setup,
         &Device::Cuda(gpu.clone()),
-    )
+        &Progress::default(),
+    ))
     .expect("it starts");
     let spikes = [Tap::of(probes::SPIKES), Tap::of(probes::V_FIELD)];
     sim.tap(&spikes).expect("tapped");

@@ -6,7 +6,7 @@
 use neuropil::{
     gpu::Pass,
     kinds::spiking::{Params, Source, SpikingKind, StatePrecision, probes, setup::Setup},
-    sim::{BuildContext, Device, Frame, Kind, Progress, Reading, Simulation, Spike, Tap},
+    sim::{BuildContext, Device, Frame, Kind, Progress, Reading, Simulation, Spike, StartRequest, Tap},
 };
 use neuropil_test_support::{Need, golden, skip};
 use npyz::npz::NpzArchive;
@@ -49,7 +49,14 @@ fn prepare(params: &Params) -> Arc<Setup> {
 
 fn start(params: &Params, setup: &Arc<Setup>, seed: u64, threads: usize) -> Box<dyn Simulation> {
     let scene = BuildContext { seed, ..BuildContext::default() };
-    let mut sim = SpikingKind::start(params, &scene, setup.clone(), &Device::Cpu { threads }).expect("it starts");
+    let mut sim = SpikingKind::start(StartRequest::new(
+        params,
+        &scene,
+        setup.clone(),
+        &Device::Cpu { threads },
+        &Progress::default(),
+    ))
+    .expect("it starts");
     sim.tap(&[Tap::of(probes::SPIKES)]).expect("spikes can be tapped");
     sim
 }

@@ -16,7 +16,9 @@ use neuropil::{
         stimuli::StimulusPlan,
     },
     params::{Change, Params as _, Value, path},
-    sim::{Action, BuildContext, Device, Effect as Taken, Frame, Kind, Reading, Simulation, Tap},
+    sim::{
+        Action, BuildContext, Device, Effect as Taken, Frame, Kind, Progress, Reading, Simulation, StartRequest, Tap,
+    },
 };
 use std::sync::Arc;
 
@@ -166,8 +168,14 @@ fn broken_states_are_refused() {
     params.leaky.dt = 0.5;
     let error = leaky(&params, &setup, 1).load(&state).expect_err("another step").to_string();
     assert!(error.contains("another time step"), "{error}");
-    let mut lif =
-        SpikingKind::start(&Params::default(), &scene(), setup.clone(), &Device::Cpu { threads: 1 }).expect("starts");
+    let mut lif = SpikingKind::start(StartRequest::new(
+        &Params::default(),
+        &scene(),
+        setup.clone(),
+        &Device::Cpu { threads: 1 },
+        &Progress::default(),
+    ))
+    .expect("starts");
     assert!(lif.load(&state).is_err() && sim.load(&lif.save().expect("saves")).is_err(), "states of other models");
 }
 

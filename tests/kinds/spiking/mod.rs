@@ -9,6 +9,7 @@ mod device;
 mod golden_spiking;
 pub mod leaky;
 mod non_finite;
+mod rules;
 pub mod small_network;
 mod steps;
 #[cfg(target_os = "linux")]

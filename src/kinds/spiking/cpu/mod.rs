@@ -211,7 +211,7 @@ pub(super) fn ring_buffer_len<T>(constants: &Constants<T>) -> usize {
 }
 
 /// Reads the slots of a finished window in the canonical order: by step, then neuron.
-fn collect(rings: &[RingBuffer], steps: Range<u64>, measurements: &mut Measurements, pass: &mut Pass) {
+pub(super) fn collect(rings: &[RingBuffer], steps: Range<u64>, measurements: &mut Measurements, pass: &mut Pass) {
     pass.span("collect", steps.end - steps.start, || {
         for step in steps {
             let (mut events, mut active) = (0, 0);

@@ -1,0 +1,161 @@
+//! Networks from rules on the CPU: the definition of the step ([`step`]), applied to arrays of neurons.
+//!
+//! Each thread owns whole blocks of neurons ([`partition`]) and adds the rows of all spikes, as far as their targets are its
+//! own ([`deliver`]). No spike acts before the smallest delay, so threads take that many steps, at most 64, between two
+//! barriers. Sums are integers, and every neuron is computed by itself, so threads change no bit.
+
+pub mod deliver;
+pub mod partition;
+mod simulation;
+pub mod step;
+
+use super::{
+    coefficients::Coefficients,
+    connections::Connections,
+    plan::{self, Plan},
+};
+use crate::{
+    gpu::Pass,
+    kinds::spiking::{
+        cpu::{ring_buffer::RingBuffer, threads},
+        host_state::{HostState, check_finite},
+        params::Params,
+        setup::Setup,
+        stimuli::ActiveStimuli,
+    },
+    num::rng::Draw,
+    sim::{BuildContext, Progress, SimError},
+};
+use partition::{Partition, Shared, divide};
+use std::sync::Arc;
+
+/// Maximum number of steps between two barriers.
+const WINDOW: u64 = 64;
+/// Number of windows between two decisions about parallel execution.
+const STRETCH: u64 = 64;
+/// Minimum work per window, in nanoseconds, for parallel execution.
+const PARALLEL_THRESHOLD_NS: u64 = 30_000;
+
+/// A network from rules on the CPU.
+pub struct GeneralSim {
+    pub(super) host: HostState<f32>,
+    /// Plan of the current parameters.
+    pub(super) plan: Plan,
+    pub(super) connections: Arc<Connections>,
+    coefficients: Coefficients,
+    stimuli: ActiveStimuli<f32>,
+    pub(super) partitions: Vec<Partition>,
+    pub(super) rings: Vec<RingBuffer>,
+    window: u64,
+    /// Estimated nanoseconds per step, from the previous windows.
+    work_per_step: u64,
+}
+
+impl GeneralSim {
+    /// Makes the connections, unless they exist, and creates the network at step 0. Fails if a stimulus is invalid, memory is
+    /// exhausted, or `progress` cancels.
+    pub fn new(
+        params: &Params,
+        context: &BuildContext,
+        setup: Arc<Setup>,
+        workers: usize,
+        progress: &Progress,
+    ) -> Result<Self, SimError> {
+        let plan = plan::plan(params)?;
+        let connections = setup.rules()?.connections(workers, progress)?;
+        let host = HostState::new(params, context, setup)?;
+        let delays = plan.projections.iter().map(|p| u64::from(p.delay_min));
+        let window = delays.clone().min().unwrap_or(WINDOW).min(WINDOW);
+        let kept = delays.max().unwrap_or(0) + 2 * window;
+        let parts = divide(&plan, workers);
+        let mut sim = Self {
+            stimuli: host.plan.at(0, plan.n),
+            coefficients: Coefficients::default(),
+            rings: parts.iter().map(|_| RingBuffer::new(kept as usize)).collect(),
+            partitions: parts.into_iter().enumerate().map(|(i, part)| Partition::new(i, part, &plan)).collect(),
+            window,
+            work_per_step: 0,
+            host,
+            plan,
+            connections,
+        };
+        sim.start();
+        Ok(sim)
+    }
+
+    /// Sets the state before step 0.
+    fn start(&mut self) {
+        self.apply_stimuli();
+        let seed = self.host.context.seed;
+        let (params, coefficients, plan) = (&self.host.params, &self.coefficients, &self.plan);
+        for partition in &mut self.partitions {
+            let potential = |population: usize, at: Draw| {
+                let neuron = at.lane - plan.populations[population].first;
+                let rest = coefficients.value(population, super::coefficients::index::REST, neuron);
+                (params.populations[population].v_start.draw(at) - f64::from(rest)) as f32
+            };
+            partition.start(potential, seed);
+        }
+    }
+
+    /// Applies the stimuli that are active from this step on, and the current parameters.
+    fn apply_stimuli(&mut self) {
+        let host = &mut self.host;
+        self.stimuli = host.plan.at(host.step, self.plan.n);
+        self.coefficients = Coefficients::derive(&host.params, &self.plan, host.context.seed, &self.stimuli);
+        self.partitions.iter_mut().for_each(|partition| partition.apply(&self.stimuli));
+        host.stimuli_changed = false;
+    }
+
+    fn run(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
+        let end = self.host.step + u64::from(steps);
+        while self.host.step < end {
+            if self.host.stimuli_changed || self.host.step >= self.stimuli.until {
+                self.apply_stimuli();
+            }
+            self.stretch(end.min(self.host.step + STRETCH * self.window).min(self.stimuli.until), pass)?;
+            check_finite(
+                self.partitions.iter_mut().filter_map(|partition| partition.non_finite.take()),
+                &self.host.setup.neurons,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Runs steps without changes of parameters or stimuli. Fails if a thread cannot be started.
+    fn stretch(&mut self, end: u64, pass: &mut Pass) -> Result<(), SimError> {
+        let (start, events) = (self.host.step, self.host.measurements.events);
+        let steps = end - start;
+        let parallel = self.work_per_step * self.window.min(steps) > PARALLEL_THRESHOLD_NS
+            && steps * self.work_per_step > 10 * PARALLEL_THRESHOLD_NS;
+        let shared = Shared {
+            plan: &self.plan,
+            connections: &self.connections,
+            coefficients: &self.coefficients,
+            seed: self.host.context.seed,
+            stimuli: &self.stimuli,
+            rings: &self.rings,
+            manual_kicks: (start, &self.host.manual_kicks),
+            trace_every: self.host.measurements.trace_every,
+            measure: pass.follow(),
+        };
+        let (partitions, measurements) = (&mut self.partitions[..], &mut self.host.measurements);
+        let run = |partition: &mut Partition, steps: std::ops::Range<u64>| {
+            steps.for_each(|step| partition.run(step, &shared));
+        };
+        let collect = |steps| crate::kinds::spiking::cpu::collect(&self.rings, steps, measurements, pass);
+        if parallel {
+            threads::run_parallel(partitions, start..end, self.window, run, collect)?;
+        } else {
+            threads::run_serial(partitions, start..end, self.window, run, collect);
+        }
+        self.host.step = end;
+        self.host.manual_kicks.clear();
+        for partition in &mut self.partitions {
+            pass.join(&mut partition.pass);
+        }
+        let delivered = (self.host.measurements.events - events) / steps.max(1);
+        self.work_per_step = 2 * delivered + u64::from(self.plan.n) * (1 + 4 * u64::from(!self.plan.inputs.is_empty()));
+        Ok(())
+    }
+}

@@ -1,0 +1,134 @@
+//! Implements [`HostSim`] for this backend.
+
+use super::{GeneralSim, partition::NEVER};
+use crate::{
+    gpu::Pass,
+    kinds::{
+        shared::host_sim::HostSim,
+        spiking::{
+            cpu::ring_buffer::RingBuffer,
+            general::{edit, saved},
+            host_state::{Edit, HostState},
+            probes, requests,
+        },
+    },
+    params::Change,
+    sim::{Action, Answer, Effect, MemoryReport, ProbeId, Progress, Reading, Request, SimError, Snapshot, Tap},
+};
+
+impl HostSim for GeneralSim {
+    type Host = HostState<f32>;
+
+    fn host(&self) -> &Self::Host {
+        &self.host
+    }
+
+    fn host_mut(&mut self) -> &mut Self::Host {
+        &mut self.host
+    }
+
+    fn apply_change(&mut self, change: &Change) -> Result<Effect, SimError> {
+        let Some(plan) = edit::plan_after(&self.host.params, &self.plan, change)? else {
+            return Ok(Effect::NeedsRebuild);
+        };
+        if matches!(self.host.edit(change)?, Edit::Rebuild) {
+            return Ok(Effect::NeedsRebuild);
+        }
+        self.plan = plan;
+        self.host.stimuli_changed = true;
+        Ok(Effect::Applied)
+    }
+
+    fn perform(&mut self, action: &Action) -> Result<(), SimError> {
+        self.host.act(action)
+    }
+
+    fn select_taps(&mut self, taps: &[Tap]) -> Result<(), SimError> {
+        self.host.measurements.tap(taps, self.host.step)?;
+        for partition in &mut self.partitions {
+            let range = partition.range();
+            let mine = self.host.measurements.traced.iter().filter(|i| range.contains(i));
+            partition.traced = mine.copied().collect();
+        }
+        Ok(())
+    }
+
+    fn take_steps(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
+        self.run(steps, pass)
+    }
+
+    fn read_fields(&mut self, probes: &[ProbeId], _: bool) -> Result<Vec<Reading>, SimError> {
+        let field = |probe: &ProbeId| match *probe {
+            probes::LAST_SPIKE => self.last_spikes(),
+            probes::RATE_FIELD => self.host.measurements.running_rates(self.host.step),
+            _ => self.potentials(),
+        };
+        Ok(probes.iter().map(field).map(Reading::field).collect())
+    }
+
+    fn answer(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+        requests::answer(&self.host.setup, request, progress)
+    }
+
+    fn write_state(&mut self) -> Result<Snapshot, SimError> {
+        Ok(saved::write(self))
+    }
+
+    fn read_state(&mut self, from: &Snapshot) -> Result<(), SimError> {
+        saved::read(self, from)
+    }
+
+    fn return_to_start(&mut self) -> Result<(), SimError> {
+        self.host.rewind();
+        self.rings.iter_mut().for_each(RingBuffer::clear);
+        self.start();
+        Ok(())
+    }
+
+    fn reseed(&mut self, seed: u64) -> Result<bool, SimError> {
+        self.host.reseed(seed)?;
+        Ok(true)
+    }
+
+    fn held_memory(&self) -> MemoryReport {
+        let parts = self.partitions.iter().map(super::partition::Partition::n_bytes);
+        let (neurons, arrivals) = parts.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        [
+            ("connectivity", self.connections.n_bytes()),
+            ("neurons", neurons + 4 * self.coefficients.values.capacity() as u64),
+            ("arrivals and input", arrivals),
+            ("spikes in flight", self.rings.iter().map(RingBuffer::n_bytes).sum()),
+            ("measurements", self.host.measurements.n_bytes()),
+            ("names and positions", self.host.setup.neurons.n_bytes()),
+        ]
+        .into()
+    }
+}
+
+impl GeneralSim {
+    /// Returns the time since each neuron's last spike, ms; -1 for never.
+    fn last_spikes(&self) -> Vec<f32> {
+        let (now, dt) = (self.host.step, self.plan.dt_ms);
+        let age = |last: u64| if last == NEVER { -1.0 } else { ((now - 1 - last) as f64 * dt) as f32 };
+        self.each_neuron(|partition, _, at| age(partition.last_spike[at]))
+    }
+
+    /// Returns the potential of every neuron, mV.
+    pub fn potentials(&self) -> Vec<f32> {
+        self.each_neuron(|partition, segment, at| partition.potential(segment, at, &self.coefficients))
+    }
+
+    /// Evaluates a function of partition, segment and index in the arrays for every neuron.
+    pub(in crate::kinds::spiking::general) fn each_neuron<T>(
+        &self,
+        of: impl Fn(&super::partition::Partition, &super::partition::Segment, usize) -> T,
+    ) -> Vec<T> {
+        let mut all = Vec::with_capacity(self.plan.n as usize);
+        for partition in &self.partitions {
+            for segment in &partition.segments {
+                all.extend((0..segment.neurons.len()).map(|i| of(partition, segment, segment.at + i)));
+            }
+        }
+        all
+    }
+}

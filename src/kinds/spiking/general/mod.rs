@@ -1,0 +1,50 @@
+//! Networks from rules: populations of linear neurons, projections between them, and external input. A second engine beside
+//! the tuned one, for networks with several neuron models, delays and weights.
+//!
+//! # Definition of a step
+//!
+//! In step n, for every neuron, with the coefficients of [`coefficients`] and all operations in single precision, rounded one
+//! by one in the written order (no fused multiply-add):
+//!
+//! 1. **arrivals**: the weights of all spikes of step n - delay, and of the Poisson counts of step n, are summed as integers
+//!    per receptor: `in_r = (float)sum_r · unit_r`;
+//! 2. **integrate**: u, the potential above rest, follows the exact solution over one step from the synaptic variables before
+//!    the step, unless the neuron is refractory; then the variables decay and the arrivals are added to them. Delta synapses
+//!    add their arrivals to u;
+//! 3. **kicks** of stimuli are added to u, unless refractory;
+//! 4. **threshold and reset**: a neuron that is not refractory and has `u >= θ` spikes; `u = reset`, which is held in the next
+//!    `t_ref / dt` steps.
+//!
+//! This is the order of NEST; a spike with a delay of d steps changes a synaptic variable in step n + d and u first in step
+//! n + d + 1. What a refractory neuron does with its arrivals is a choice ([`RefractoryInput`]).
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `population`, `projection` | parameters |
+//! | [`plan`], [`fixed_point`] | the checked network: sizes, delays, units of the weights |
+//! | [`draws`], [`rows`] | addressed draws, and the rows made from them, one presynaptic neuron at a time |
+//! | [`connections`], [`network`] | all connections in memory, and their views |
+//! | [`coefficients`] | exact propagators |
+//! | [`cpu`] | the step on the CPU |
+//! | [`edit`] | edits while a network runs |
+//! | [`saved`] | saved states, independent of threads and backend |
+
+pub mod coefficients;
+#[cfg(test)]
+mod connection_tests;
+pub mod connections;
+pub mod cpu;
+pub mod draws;
+pub mod edit;
+pub mod fixed_point;
+pub mod network;
+pub mod plan;
+mod population;
+mod positions;
+mod projection;
+#[cfg(test)]
+mod refusals;
+pub mod rows;
+pub mod saved;
+pub use population::*;
+pub use projection::*;

@@ -1,0 +1,428 @@
+//! The plan of a network from rules: everything that follows from the parameters before a connection is drawn. A plan exists
+//! only for a network that can be built; [`plan`] refuses all others with the sentence that a person needs.
+
+use super::{
+    ConnectionRule, ExternalInput, InputSource, Placement, PointNeuron, Population, Projection, Receptor,
+    RefractoryInput, fixed_point,
+};
+use crate::{
+    kinds::spiking::params::Params,
+    num::{digits::group_digits, poisson::PoissonTable},
+    params::Distribution,
+    sim::SimError,
+};
+
+/// Number of neurons in a block of the state; populations begin at multiples.
+pub const BLOCK: u32 = 16;
+/// Number of bits of the target in the word of a synapse; the bits above hold the delay.
+pub const TARGET_BITS: u32 = 26;
+/// Largest number of steps that the delays of one projection span, and of slots of a ring.
+pub const MAX_SLOTS: u32 = 1 << (u32::BITS - TARGET_BITS);
+/// Largest number of neurons of a network.
+const MAX_NEURONS: u64 = 1 << TARGET_BITS;
+/// Largest number of synapses of a network.
+const MAX_SYNAPSES: u64 = 1 << 36;
+
+/// Receptors of a neuron: excitatory and inhibitory.
+pub const RECEPTORS: usize = 2;
+
+/// A network that can be built.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Time step, ms.
+    pub dt_ms: f64,
+    /// Number of neurons.
+    pub n: u32,
+    /// Number of entries of a state array: [`Plan::n`] with each population rounded up to [`BLOCK`].
+    pub stride: u32,
+    /// Number of slots of the rings: a power of two that exceeds the span of all delays.
+    pub slots: u32,
+    /// Populations, in the order of the neurons.
+    pub populations: Vec<PopulationPlan>,
+    /// Projections, in the order of the list.
+    pub projections: Vec<ProjectionPlan>,
+    /// External inputs, in the order of the list.
+    pub inputs: Vec<InputPlan>,
+}
+
+/// A population of a plan.
+#[derive(Clone, Debug)]
+pub struct PopulationPlan {
+    /// Name of the population.
+    pub name: String,
+    /// Index of the first neuron.
+    pub first: u32,
+    /// Number of neurons.
+    pub n: u32,
+    /// Index of the first neuron in the state arrays.
+    pub state: u32,
+    /// Model and its parameters.
+    pub model: PointNeuron,
+    /// Positions of the neurons.
+    pub placement: Placement,
+    /// Exponent of the unit of the sums of each receptor: an integer `i` means `i · 2^exponent`.
+    pub exponents: [i32; RECEPTORS],
+}
+
+/// A projection of a plan.
+#[derive(Clone, Debug)]
+pub struct ProjectionPlan {
+    /// Index of the presynaptic population.
+    pub from: usize,
+    /// Index of the postsynaptic population.
+    pub to: usize,
+    /// Rule that makes the connections.
+    pub rule: ConnectionRule,
+    /// Weights, in the unit of the postsynaptic model.
+    pub weight: Distribution,
+    /// Format of the weights, and the unit of an integer.
+    pub format: WeightFormat,
+    /// Delays in ms.
+    pub delay: Distribution,
+    /// Smallest delay, steps, at least 1.
+    pub delay_min: u32,
+    /// Number of steps from the smallest to the largest delay, both included; at most [`MAX_SLOTS`].
+    pub delays: u32,
+    /// Index of the receptor.
+    pub receptor: usize,
+    /// Expected number of synapses.
+    pub synapses: u64,
+}
+
+/// Format of the weights of a projection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum WeightFormat {
+    /// One weight for all synapses, in units of the receptor's sums; nothing is stored per synapse.
+    Constant(i32),
+    /// 16 bits per synapse, shifted left by this number of bits when they are added.
+    Narrow(u32),
+    /// 32 bits per synapse, in units of the receptor's sums.
+    Wide,
+}
+
+impl WeightFormat {
+    /// Returns the bytes of a weight.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            Self::Constant(_) => 0,
+            Self::Narrow(_) => 2,
+            Self::Wide => 4,
+        }
+    }
+}
+
+/// External input of a plan.
+#[derive(Clone, Debug)]
+pub struct InputPlan {
+    /// Index of the population.
+    pub population: usize,
+    /// Source of the input.
+    pub drive: Drive,
+}
+
+/// Source of an external input.
+#[derive(Clone, Debug)]
+pub enum Drive {
+    /// Poisson counts per step and neuron.
+    Poisson {
+        /// Distribution of the counts.
+        table: PoissonTable,
+        /// Weight of a spike, in units of the receptor's sums.
+        weight: i32,
+        /// Index of the receptor.
+        receptor: usize,
+        /// First step with spikes.
+        since: u64,
+    },
+    /// A constant current, in the unit of the model.
+    Current(Distribution),
+}
+
+impl PointNeuron {
+    /// Returns the treatment of input during the refractory period.
+    pub const fn refractory_input(&self) -> RefractoryInput {
+        match self {
+            Self::IafPscExp(m) => m.refractory_input,
+            Self::IafPscAlpha(m) => m.refractory_input,
+            Self::IafPscDelta(m) => m.refractory_input,
+            Self::Cuba(m) => m.refractory_input,
+        }
+    }
+}
+
+impl Plan {
+    /// Returns the expected number of synapses.
+    pub fn synapses(&self) -> u64 {
+        self.projections.iter().map(|p| p.synapses).sum()
+    }
+
+    /// Returns the expected memory of the connections: words, weights and row starts.
+    pub fn connection_bytes(&self) -> u64 {
+        let of =
+            |p: &ProjectionPlan| p.synapses * (4 + p.format.bytes()) + 8 * (u64::from(self.populations[p.from].n) + 1);
+        self.projections.iter().map(of).sum()
+    }
+
+    /// Returns the population of a neuron.
+    pub fn population_of(&self, neuron: u32) -> usize {
+        self.populations.partition_point(|p| p.first <= neuron).saturating_sub(1)
+    }
+
+    /// Returns the index of a neuron in the state arrays.
+    pub fn state_of(&self, neuron: u32) -> u32 {
+        let population = &self.populations[self.population_of(neuron)];
+        population.state + (neuron - population.first)
+    }
+}
+
+/// Makes the plan of the parameters. Fails with the first reason for which the network cannot be built.
+pub fn plan(params: &Params) -> Result<Plan, SimError> {
+    let dt_ms = params.rules.dt;
+    if !(dt_ms > 0.0 && dt_ms.is_finite()) {
+        return Err(input(format!("rules.dt: a time step of {dt_ms} ms is not possible; it is above 0")));
+    }
+    let (mut populations, n, stride) = populations(&params.populations)?;
+    let mut projections = params
+        .projections
+        .iter()
+        .enumerate()
+        .map(|(i, p)| {
+            projection(p, &populations, dt_ms)
+                .map_err(|why| input(format!("projections.{i} ({} → {}): {why}", p.from.trim(), p.to.trim())))
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let total = projections.iter().try_fold(0_u64, |sum, p| sum.checked_add(p.synapses)).unwrap_or(u64::MAX);
+    if total > MAX_SYNAPSES {
+        return Err(input(format!(
+            "projections: {} synapses in total; at most {} are possible. Lower sizes, degrees or probabilities",
+            group_digits(total),
+            group_digits(MAX_SYNAPSES)
+        )));
+    }
+    let inputs = params
+        .external_inputs
+        .iter()
+        .enumerate()
+        .map(|(i, input)| external(i, input, &populations))
+        .collect::<Result<Vec<_>, _>>()?;
+    fixed_point::choose(&mut populations, &mut projections, &inputs, dt_ms).map_err(input)?;
+    let inputs = inputs.iter().map(|(at, of)| planned(*at, of, &populations[*at], dt_ms)).collect();
+    let slots = projections.iter().map(|p| p.delays).max().unwrap_or(1).next_power_of_two();
+    Ok(Plan { dt_ms, n, stride, slots, populations, projections, inputs })
+}
+
+pub(super) fn input(why: String) -> SimError {
+    SimError::Input(why)
+}
+
+/// Checks the populations; returns them with the numbers of neurons and of entries of a state array.
+fn populations(list: &[Population]) -> Result<(Vec<PopulationPlan>, u32, u32), SimError> {
+    if list.is_empty() {
+        return Err(input("populations: there is none. Add a population".to_owned()));
+    }
+    let (mut planned, mut first, mut state) = (Vec::<PopulationPlan>::new(), 0_u64, 0_u64);
+    for (i, population) in list.iter().enumerate() {
+        let name = population.name.trim();
+        let refuse = |why: String| {
+            Err(input(format!(
+                "populations.{i}{}: {why}",
+                if name.is_empty() { String::new() } else { format!(" ({name})") }
+            )))
+        };
+        if name.is_empty() {
+            return refuse("it has no name. Projections refer to populations by name".to_owned());
+        }
+        if let Some(at) = planned.iter().position(|p| p.name == name) {
+            return refuse(format!("populations.{at} has the same name. Rename one of them"));
+        }
+        if population.size < 1 {
+            return refuse(format!(
+                "a size of {} is not possible; a population has at least 1 neuron",
+                population.size
+            ));
+        }
+        let n = population.size as u64;
+        if first + n > MAX_NEURONS {
+            return refuse(format!(
+                "the network would have {} neurons up to here; at most {} are possible",
+                group_digits(first + n),
+                group_digits(MAX_NEURONS)
+            ));
+        }
+        planned.push(PopulationPlan {
+            name: name.to_owned(),
+            first: first as u32,
+            n: n as u32,
+            state: state as u32,
+            model: population.model.clone(),
+            placement: population.positions.clone(),
+            exponents: [0; RECEPTORS],
+        });
+        first += n;
+        state += n.next_multiple_of(BLOCK.into());
+    }
+    Ok((planned, first as u32, state as u32))
+}
+
+/// Finds a population by its name. The error lists the names.
+fn named(name: &str, populations: &[PopulationPlan]) -> Result<usize, String> {
+    let name = name.trim();
+    populations.iter().position(|p| p.name == name).ok_or_else(|| {
+        let known = populations.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
+        format!("there is no population `{name}`; there is {known}")
+    })
+}
+
+/// Smallest and largest value that draws of one word can have.
+pub(super) fn extremes(of: Distribution) -> (f64, f64) {
+    const LEAST: f64 = 0.5 / 4_294_967_296.0;
+    (of.quantile(LEAST), of.quantile(1.0 - LEAST))
+}
+
+/// Converts a delay to the nearest number of steps.
+pub fn delay_steps(ms: f64, dt_ms: f64) -> f64 {
+    (ms / dt_ms + 0.5).floor()
+}
+
+fn projection(of: &Projection, populations: &[PopulationPlan], dt_ms: f64) -> Result<ProjectionPlan, String> {
+    let from = named(&of.from, populations).map_err(|why| format!("from: {why}"))?;
+    let to = named(&of.to, populations).map_err(|why| format!("to: {why}"))?;
+    let (delay_min, delays) = delays(of.delay, dt_ms)?;
+    let synapses = synapses(&of.rule, &populations[from], &populations[to], from == to)?;
+    if !extremes(of.weight).0.is_finite() || !extremes(of.weight).1.is_finite() {
+        return Err("weight: it is not a finite number".to_owned());
+    }
+    let receptor = receptor(of.receptor, of.weight.quantile(0.5));
+    let rule = of.rule.clone();
+    let (weight, delay, format) = (of.weight, of.delay, WeightFormat::Wide);
+    Ok(ProjectionPlan { from, to, rule, weight, format, delay, delay_min, delays, receptor, synapses })
+}
+
+/// Returns the index of a receptor.
+fn receptor(choice: Receptor, weight: f64) -> usize {
+    match choice {
+        Receptor::BySign => usize::from(weight <= 0.0),
+        Receptor::Excitatory => 0,
+        Receptor::Inhibitory => 1,
+    }
+}
+
+/// Returns the smallest delay and the number of delays, steps.
+fn delays(of: Distribution, dt_ms: f64) -> Result<(u32, u32), String> {
+    let (low, high) = extremes(of);
+    if of.as_constant().is_some() && low < dt_ms * (1.0 - 1e-9) {
+        return Err(format!("delay: {low} ms is below the time step of {dt_ms} ms. Raise the delay or lower rules.dt"));
+    }
+    let (first, last) = (delay_steps(low, dt_ms), delay_steps(high, dt_ms));
+    if first < 1.0 {
+        return Err(format!(
+            "delay: values can be below the time step of {dt_ms} ms. Bound the distribution: `… in {dt_ms}..{} ms`",
+            dt_ms * f64::from(MAX_SLOTS)
+        ));
+    }
+    if last - first >= f64::from(MAX_SLOTS) {
+        return Err(format!(
+            "delay: values span {} steps of {dt_ms} ms; the delays of a projection span at most {MAX_SLOTS} steps. Bound \
+             the distribution: `… in {low}..{} ms`",
+            last - first + 1.0,
+            low + dt_ms * f64::from(MAX_SLOTS - 1)
+        ));
+    }
+    Ok((first as u32, (last - first) as u32 + 1))
+}
+
+/// Returns the expected number of synapses of a rule, after checking the rule.
+fn synapses(rule: &ConnectionRule, from: &PopulationPlan, to: &PopulationPlan, is_own: bool) -> Result<u64, String> {
+    let (n_from, n_to) = (u64::from(from.n), u64::from(to.n));
+    let pairs = |autapses: bool| n_from * n_to - if is_own && !autapses { n_from } else { 0 };
+    let refuse_degree = |n: i64, partners: u64, autapses: bool, multapses: bool, who: &str| {
+        let partners = partners - u64::from(is_own && !autapses);
+        if n < 0 {
+            return Err(format!("rule.n: {n} is negative"));
+        }
+        if n > 0 && partners == 0 {
+            return Err(format!("rule.n: there is no other neuron to connect to; allow autapses or enlarge `{who}`"));
+        }
+        if !multapses && n as u64 > partners {
+            return Err(format!(
+                "rule.n: {n} partners per neuron, but `{who}` has {partners}. Lower the number or allow multapses"
+            ));
+        }
+        Ok(n as u64)
+    };
+    let product = |n: u64, degree: u64| {
+        let sentence =
+            || format!("{} synapses for each of {} neurons are too many", group_digits(degree), group_digits(n));
+        n.checked_mul(degree).filter(|n| *n <= MAX_SYNAPSES).ok_or_else(sentence)
+    };
+    match rule {
+        ConnectionRule::AllToAll(rule) => product(n_from, n_to).map(|_| pairs(rule.autapses)),
+        ConnectionRule::OneToOne(_) if n_from != n_to => Err(format!(
+            "rule: one to one needs populations of one size; `{}` has {n_from} neurons, `{}` has {n_to}",
+            from.name, to.name
+        )),
+        ConnectionRule::OneToOne(_) => Ok(n_from),
+        ConnectionRule::Bernoulli(rule) if !(0.0..=1.0).contains(&rule.p) => {
+            Err(format!("rule.p: {} is not a probability", rule.p))
+        }
+        ConnectionRule::Bernoulli(rule) => Ok((pairs(rule.autapses) as f64 * rule.p).ceil() as u64),
+        ConnectionRule::FixedInDegree(r) => {
+            refuse_degree(r.n, n_from, r.autapses, r.multapses, &from.name).and_then(|n| product(n_to, n))
+        }
+        ConnectionRule::FixedOutDegree(r) => {
+            refuse_degree(r.n, n_to, r.autapses, r.multapses, &to.name).and_then(|n| product(n_from, n))
+        }
+        ConnectionRule::FixedTotal(r) => {
+            refuse_degree(r.n, n_to, r.autapses, true, &to.name).and_then(|n| product(1, n))
+        }
+        ConnectionRule::ByDistance(rule) => {
+            for population in [from, to] {
+                if matches!(population.placement, Placement::Nowhere(_)) {
+                    return Err(format!("rule: `{}` has no positions. Choose its positions", population.name));
+                }
+            }
+            if !(0.0..=1.0).contains(&rule.p) || !(rule.scale > 0.0) {
+                return Err("rule: the probability is between 0 and 1, the length scale above 0".to_owned());
+            }
+            product(n_from, n_to).map(|_| (pairs(rule.autapses) as f64 * rule.p).ceil() as u64)
+        }
+        ConnectionRule::FromFile(rule) if rule.path.0.trim().is_empty() => {
+            Err("rule.path is empty: name an edge file".to_owned())
+        }
+        ConnectionRule::FromFile(_) => Ok(0),
+    }
+}
+
+/// Checks an external input; returns the index of its population.
+fn external<'a>(
+    i: usize,
+    of: &'a ExternalInput,
+    populations: &[PopulationPlan],
+) -> Result<(usize, &'a ExternalInput), SimError> {
+    let at =
+        named(&of.population, populations).map_err(|why| input(format!("external_inputs.{i}: population: {why}")))?;
+    let values = match &of.source {
+        InputSource::Poisson(p) => vec![p.rate, p.weight, p.delay],
+        InputSource::Current(c) => vec![extremes(c.amplitude).0, extremes(c.amplitude).1],
+    };
+    match values.iter().all(|x| x.is_finite()) {
+        true => Ok((at, of)),
+        false => Err(input(format!("external_inputs.{i}: values are finite numbers"))),
+    }
+}
+
+fn planned(population: usize, of: &ExternalInput, to: &PopulationPlan, dt_ms: f64) -> InputPlan {
+    let drive = match &of.source {
+        InputSource::Poisson(p) => {
+            let receptor = receptor(p.receptor, p.weight);
+            Drive::Poisson {
+                table: PoissonTable::new(p.rate.max(0.0) * dt_ms * 1e-3),
+                weight: fixed_point::rounded(p.weight, to.exponents[receptor]),
+                receptor,
+                since: delay_steps(p.delay, dt_ms).max(0.0) as u64,
+            }
+        }
+        InputSource::Current(c) => Drive::Current(c.amplitude),
+    };
+    InputPlan { population, drive }
+}

@@ -1,0 +1,222 @@
+//! Projections and external input of a network from rules.
+
+use crate::{
+    choices, one_of, params,
+    params::{Distribution, PathText, one_of::NoParameters},
+};
+
+choices! {
+    /// Receptor of the postsynaptic neurons.
+    pub enum Receptor {
+        /// The excitatory receptor if the median weight is above 0, otherwise the inhibitory one.
+        #[title("By sign of the weight")]
+        BySign,
+        /// The excitatory receptor.
+        Excitatory,
+        /// The inhibitory receptor.
+        Inhibitory,
+    }
+}
+
+choices! {
+    /// Connection probability as a function of the distance d.
+    pub enum Profile {
+        /// p exp(-d² / (2 λ²)).
+        Gaussian,
+        /// p exp(-d / λ).
+        Exponential,
+        /// p up to the distance λ, otherwise 0.
+        Within,
+    }
+}
+
+params! {
+    /// Every presynaptic neuron to every postsynaptic neuron.
+    pub struct AllToAll {
+        /// Whether neurons connect to themselves.
+        #[param(title = "Autapses", apply = Rebuild)]
+        autapses: bool = true,
+    }
+}
+
+params! {
+    /// Each pair independently with one probability.
+    pub struct PairwiseBernoulli {
+        /// Probability of a connection from a presynaptic to a postsynaptic neuron.
+        #[param(title = "Probability", range = 1e-4..=1.0, hard = 0.0..=1.0, scale = Log, symbol = "p", apply = Rebuild)]
+        p: f64 = 0.1,
+
+        /// Whether neurons connect to themselves.
+        #[param(title = "Autapses", apply = Rebuild)]
+        autapses: bool = true,
+    }
+}
+
+params! {
+    /// The same number of synapses for each neuron, with random partners.
+    pub struct FixedDegree {
+        /// Number of synapses per neuron.
+        #[param(title = "Synapses per neuron", range = 1.0..=10_000.0, hard = 0.0..=1e6, scale = Log, symbol = "K", apply = Rebuild)]
+        n: i64 = 100,
+
+        /// Whether neurons connect to themselves.
+        #[param(title = "Autapses", apply = Rebuild)]
+        autapses: bool = true,
+
+        /// Whether a pair of neurons has several synapses.
+        #[param(title = "Multapses", apply = Rebuild)]
+        multapses: bool = true,
+    }
+}
+
+params! {
+    /// A fixed number of synapses, each with random neurons at both ends. A pair may have several.
+    pub struct FixedTotal {
+        /// Number of synapses of the projection.
+        #[param(title = "Synapses", range = 1.0..=1e9, hard = 0.0..=1e12, scale = Log, symbol = "K", apply = Rebuild)]
+        n: i64 = 10_000,
+
+        /// Whether neurons connect to themselves.
+        #[param(title = "Autapses", apply = Rebuild)]
+        autapses: bool = true,
+    }
+}
+
+params! {
+    /// Each pair independently with a probability that decreases with the distance.
+    pub struct ByDistance {
+        /// Connection probability as a function of the distance.
+        #[param(title = "Profile", apply = Rebuild)]
+        profile: Profile = Profile::Gaussian,
+
+        /// Probability at distance 0.
+        #[param(title = "Probability at distance 0", range = 0.0..=1.0, symbol = "p", apply = Rebuild)]
+        p: f64 = 0.5,
+
+        /// Length scale of the profile.
+        #[param(title = "Length scale", unit = Um, range = 1.0..=1000.0, hard = 0.001..=1e6, scale = Log, symbol = "λ", apply = Rebuild)]
+        scale: f64 = 100.0,
+
+        /// Whether neurons connect to themselves.
+        #[param(title = "Autapses", apply = Rebuild)]
+        autapses: bool = false,
+    }
+}
+
+params! {
+    /// Connections from an edge list. The indices are those of the neurons within the two populations.
+    pub struct FromFile {
+        /// Edge list: edges.parquet or edges.csv with pre, post, w. The weight of a connection is w times a draw of `weight`.
+        #[param(title = "Edge file", apply = Rebuild)]
+        path: PathText = PathText::default(),
+    }
+}
+
+one_of! {
+    /// Rule of a projection.
+    pub enum ConnectionRule {
+        /// Every presynaptic neuron to every postsynaptic one.
+        AllToAll(AllToAll),
+        /// The first neuron to the first, the second to the second; both populations have one size.
+        OneToOne(NoParameters),
+        /// Each pair with one probability.
+        #[title("Pairwise Bernoulli")]
+        Bernoulli(PairwiseBernoulli),
+        /// The same number of inputs for each postsynaptic neuron.
+        #[title("Fixed in-degree")]
+        FixedInDegree(FixedDegree),
+        /// The same number of outputs for each presynaptic neuron.
+        #[title("Fixed out-degree")]
+        FixedOutDegree(FixedDegree),
+        /// A number of synapses between random neurons.
+        #[title("Fixed total number")]
+        FixedTotal(FixedTotal),
+        /// Probability as a function of the distance.
+        ByDistance(ByDistance),
+        /// From an edge list.
+        FromFile(FromFile),
+    }
+}
+
+params! {
+    /// A projection: connections from one population to another, or within one.
+    pub struct Projection {
+        /// Population of the presynaptic neurons.
+        #[param(title = "From", role = Role::From, apply = Rebuild)]
+        from: String = String::new(),
+
+        /// Population of the postsynaptic neurons.
+        #[param(title = "To", role = Role::To, apply = Rebuild)]
+        to: String = String::new(),
+
+        /// Rule that makes the connections.
+        #[param(title = "Rule", apply = Rebuild)]
+        rule: ConnectionRule = ConnectionRule::Bernoulli(PairwiseBernoulli::default()),
+
+        /// Weight of a synapse, in the unit of the postsynaptic model: pA, or mV for delta and CUBA; negative inhibits.
+        #[param(title = "Weight", range = -500.0..=500.0, hard = -1e9..=1e9, symbol = "w", apply = Rebuild)]
+        weight: Distribution = Distribution::constant(1.0),
+
+        /// Delay from a spike to its effect, rounded to time steps. One delay is at most 1 s; several span at most 64 steps.
+        #[param(title = "Delay", unit = Ms, range = 0.1..=20.0, hard = 0.001..=1000.0, scale = Log, symbol = "d", apply = Rebuild)]
+        delay: Distribution = Distribution::constant(1.5),
+
+        /// Receptor of the postsynaptic neurons.
+        #[param(title = "Receptor", apply = Rebuild)]
+        receptor: Receptor = Receptor::BySign,
+    }
+}
+
+params! {
+    /// Poisson spike trains, independent for each neuron. Several spikes may arrive in a step.
+    pub struct PoissonInput {
+        /// Spikes per second and neuron, of all presynaptic neurons together.
+        #[param(title = "Rate", unit = Hz, range = 0.0..=50_000.0, hard = 0.0..=1e7, symbol = "ν")]
+        rate: f64 = 1000.0,
+
+        /// Weight of a spike, in the unit of the model: pA, or mV for delta and CUBA; negative inhibits.
+        #[param(title = "Weight", range = -500.0..=500.0, hard = -1e9..=1e9, symbol = "w")]
+        weight: f64 = 1.0,
+
+        /// Receptor of the neurons.
+        #[param(title = "Receptor")]
+        receptor: Receptor = Receptor::BySign,
+
+        /// Delay of the first spikes.
+        #[param(title = "Delay", unit = Ms, range = 0.1..=20.0, hard = 0.001..=1000.0, scale = Log, symbol = "d")]
+        delay: f64 = 1.5,
+    }
+}
+
+params! {
+    /// A constant current.
+    pub struct CurrentInput {
+        /// Current of each neuron, in the unit of the model: pA, or mV of steady-state depolarisation for CUBA.
+        #[param(title = "Amplitude", range = -500.0..=500.0, hard = -1e9..=1e9, symbol = "I")]
+        amplitude: Distribution = Distribution::constant(0.0),
+    }
+}
+
+one_of! {
+    /// External input of a population.
+    pub enum InputSource {
+        /// Poisson spike trains into a receptor.
+        #[title("Poisson spikes")]
+        Poisson(PoissonInput),
+        /// A constant current.
+        Current(CurrentInput),
+    }
+}
+
+params! {
+    /// External input of all neurons of a population during the whole run.
+    pub struct ExternalInput {
+        /// Population that receives the input.
+        #[param(title = "Population", role = Role::OfNode, apply = Rebuild)]
+        population: String = String::new(),
+
+        /// Source of the input.
+        #[param(title = "Source", apply = Rebuild)]
+        source: InputSource = InputSource::Poisson(PoissonInput::default()),
+    }
+}

@@ -1,0 +1,151 @@
+//! Saved states of networks from rules, independent of threads and backend. A state holds the hash of the connections, not the
+//! connections: they are made again and compared.
+
+use super::{
+    cpu::{GeneralSim, partition::NEVER, step::ARRAYS},
+    plan::Plan,
+};
+use crate::{
+    kinds::spiking::{
+        measure::Measurements,
+        saved_state::{Counted, inconsistent, read_kicks, write_kicks},
+    },
+    sim::{SimError, Snapshot, snapshot::misfit},
+};
+
+const MODEL: &str = "spiking, network from rules";
+
+/// Names of the state arrays in a snapshot.
+const NAMES: [&str; ARRAYS] = ["u", "current.ex", "current.in", "rise.ex", "rise.in", "refractory"];
+
+/// State of a network between two steps, without its measurements.
+pub struct State {
+    /// Number of completed steps.
+    pub step: u64,
+    /// State arrays, one value per neuron.
+    pub arrays: [Vec<f32>; ARRAYS],
+    /// Step of each neuron's last spike, or [`NEVER`].
+    pub last_spike: Vec<u64>,
+    /// Arrivals of the next steps, by step, receptor and neuron; empty if no projection has several delays.
+    pub arrivals: Vec<i32>,
+    /// Spikes within the largest of the smallest delays, by step, ascending.
+    pub spikes: Vec<(u64, Vec<u32>)>,
+    /// Manual kicks for the next step.
+    pub manual_kicks: Vec<(u32, f32)>,
+}
+
+/// Returns the number of steps whose spikes are in transit.
+pub fn in_transit(plan: &Plan) -> u64 {
+    plan.projections.iter().map(|p| u64::from(p.delay_min)).max().unwrap_or(0)
+}
+
+/// Creates a snapshot that suffices to continue bit for bit.
+pub(super) fn write(sim: &GeneralSim) -> Snapshot {
+    let step = sim.host.step;
+    let slots = u64::from(sim.plan.slots);
+    let mut arrivals = vec![];
+    if slots > 1 {
+        for (later, receptor) in (0..slots).flat_map(|later| [(later, 0), (later, 1)]) {
+            arrivals.extend(sim.each_neuron(|p, _, at| p.arrivals.sums[p.arrivals.index(step + later, receptor) + at]));
+        }
+    }
+    let sent = step.saturating_sub(in_transit(&sim.plan))..step;
+    let state = State {
+        step,
+        arrays: std::array::from_fn(|i| sim.each_neuron(|p, _, at| p.state[i][at])),
+        last_spike: sim.each_neuron(|p, _, at| p.last_spike[at]),
+        arrivals,
+        spikes: sent.map(|s| (s, sim.rings.iter().flat_map(|ring| ring.read(s).spikes.clone()).collect())).collect(),
+        manual_kicks: sim.host.manual_kicks.clone(),
+    };
+    compose(&sim.plan, sim.connections.hash.0, state, &sim.host.measurements)
+}
+
+/// Creates a snapshot from its parts; `hash` is that of the connections.
+pub fn compose(plan: &Plan, hash: u64, state: State, measurements: &Measurements) -> Snapshot {
+    let mut out = Snapshot::new(MODEL);
+    out.number("step", state.step);
+    out.number("dt_ms", plan.dt_ms);
+    out.number("connections", hash);
+    for (name, array) in NAMES.into_iter().zip(state.arrays) {
+        out.list(name, array);
+    }
+    out.list("last_spike", state.last_spike);
+    out.list("arrivals", state.arrivals);
+    out.list("in_transit.counts", state.spikes.iter().map(|(_, lanes)| lanes.len() as u32).collect());
+    out.list("in_transit.neurons", state.spikes.into_iter().flat_map(|(_, lanes)| lanes).collect());
+    let (neurons, weights) = state.manual_kicks.into_iter().unzip();
+    write_kicks::<f32>(&mut out, neurons, weights);
+    measurements.write(&mut out);
+    out
+}
+
+/// Parses a state of this network. Fails if the time step or the connections differ, or the contents are inconsistent.
+pub fn parse(plan: &Plan, hash: u64, from: &Snapshot) -> Result<(State, Counted), SimError> {
+    from.expect_model(MODEL)?;
+    if from.read_number::<f64>("dt_ms")?.to_bits() != plan.dt_ms.to_bits() {
+        return Err(misfit("it was saved with another time step"));
+    }
+    if from.read_number::<u64>("connections")? != hash {
+        return Err(misfit("it was saved with other connections: populations, projections or seed differ"));
+    }
+    let (n, slots) = (plan.n as usize, plan.slots as usize);
+    let step: u64 = from.read_number("step")?;
+    let mut arrays = [const { vec![] }; ARRAYS];
+    for (array, name) in arrays.iter_mut().zip(NAMES) {
+        *array = from.read(name, &[n])?;
+    }
+    let last_spike: Vec<u64> = from.read("last_spike", &[n])?;
+    let arrivals: Vec<i32> = from.read("arrivals", &[if slots > 1 { 2 * slots * n } else { 0 }])?;
+    let window = step.saturating_sub(in_transit(plan))..step;
+    let counts: Vec<u32> = from.read("in_transit.counts", &[(window.end - window.start) as usize])?;
+    let lanes: Vec<u32> = from.read_list("in_transit.neurons")?;
+    let mut rest = &lanes[..];
+    let mut spikes = Vec::with_capacity(counts.len());
+    for (sent, count) in window.zip(counts) {
+        let (now, later) = rest.split_at_checked(count as usize).ok_or_else(inconsistent)?;
+        spikes.push((sent, now.to_vec()));
+        rest = later;
+    }
+    let manual_kicks = read_kicks(from, plan.n)?;
+    let counted = Counted::read(from, step)?;
+    let ascending = |lanes: &[u32]| lanes.is_sorted_by(|a, b| a < b) && lanes.last().is_none_or(|i| *i < plan.n);
+    let fits = rest.is_empty()
+        && spikes.iter().all(|(_, lanes)| ascending(lanes))
+        && last_spike.iter().all(|last| *last == NEVER || *last < step);
+    if !fits {
+        return Err(inconsistent());
+    }
+    Ok((State { step, arrays, last_spike, arrivals, spikes, manual_kicks }, counted))
+}
+
+/// Restores a state; on `Err` the simulation is unchanged.
+pub(super) fn read(sim: &mut GeneralSim, from: &Snapshot) -> Result<(), SimError> {
+    let (state, counted) = parse(&sim.plan, sim.connections.hash.0, from)?;
+    let (n, step) = (sim.plan.n as usize, state.step);
+    for (partition, ring) in sim.partitions.iter_mut().zip(&mut sim.rings) {
+        let range = partition.range();
+        partition.arrivals.sums.fill(0);
+        for segment in partition.segments.clone() {
+            let own = segment.range().start as usize..segment.range().end as usize;
+            let at = segment.at..segment.at + own.len();
+            for (array, saved) in partition.state.iter_mut().zip(&state.arrays) {
+                array[at.clone()].copy_from_slice(&saved[own.clone()]);
+            }
+            partition.last_spike[at.clone()].copy_from_slice(&state.last_spike[own.clone()]);
+            for (i, saved) in state.arrivals.chunks_exact(n).enumerate() {
+                let first = partition.arrivals.index(step + i as u64 / 2, i % 2) + segment.at;
+                partition.arrivals.sums[first..first + own.len()].copy_from_slice(&saved[own.clone()]);
+            }
+        }
+        ring.clear();
+        for (sent, lanes) in &state.spikes {
+            ring.write(*sent).spikes = lanes.iter().copied().filter(|i| range.contains(i)).collect();
+        }
+    }
+    sim.host.step = step;
+    sim.host.manual_kicks = state.manual_kicks;
+    sim.host.measurements.resume(counted, step);
+    sim.host.stimuli_changed = true;
+    Ok(())
+}
