@@ -68,7 +68,7 @@ fn project_info(project: &Project, outside: &[OutsidePath], as_json: bool) {
                 let owners = bytes.by_owner().into_iter().map(|(owner, n)| (owner.to_owned(), json!(n)));
                 (place.to_owned(), Json::Object(owners.collect()))
             }).collect::<serde_json::Map<_, _>>(),
-            "changed": changed,
+            "changed": changed, "semantics": model.semantics(),
             "outside": outside.iter().map(|file| json!({ "parameter": file.parameter, "path": file.path })).collect::<Vec<_>>(),
         });
         match model.time_base() {
@@ -107,6 +107,12 @@ fn project_info(project: &Project, outside: &[OutsidePath], as_json: bool) {
     }
     memory_lines(model).iter().for_each(|line| print_line!("{line}"));
     print_outside(outside, "run", "project");
+    let semantics = model.semantics();
+    for fact in &semantics.facts {
+        print_line!("{}: {}", fact.question, fact.here.replace('*', ""));
+        let others = semantics.simulators.iter().zip(fact.elsewhere);
+        others.for_each(|(name, text)| print_line!("  {name}: {}", text.replace('*', "")));
+    }
     let verb = if changed.len() == 1 { "differs" } else { "differ" };
     print_line!("{} {verb} from the default:", counted(changed.len(), "parameter", "parameters"));
     changed.iter().for_each(|line| print_line!("  {line}"));

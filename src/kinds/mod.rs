@@ -5,7 +5,7 @@ use crate::{
     params::{ParamWarning, Params},
     sim::{
         ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, FileValues, HuggingFaceModel, Kind,
-        MemoryReport, Preset, ProbeId, ProbeSpec, Progress, RequestSpec, RooflineWork, ShareLevel, SimError,
+        MemoryReport, Preset, ProbeId, ProbeSpec, Progress, RequestSpec, RooflineWork, Semantics, ShareLevel, SimError,
         Simulation, Snapshot, StepCount, TimeBase,
     },
 };
@@ -138,6 +138,9 @@ macro_rules! kinds {
 
             /// Warnings about values that are valid but unusual.
             pub fn warnings(&self) -> Vec<ParamWarning> { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::warnings(p), )* } }
+
+            /// What a step does where simulators differ.
+            pub fn semantics(&self) -> Semantics { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::semantics(p), )* } }
 
             /// Probes without meaning for the model that the parameters choose.
             pub fn unused_probes(&self) -> Vec<ProbeId> { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::unused_probes(p), )* } }

@@ -2,7 +2,7 @@
 
 use super::{
     ActionSpec, Bench, Exactness, Example, FileValues, HuggingFaceModel, KernelChoices, MemoryReport, ProbeId,
-    ProbeSpec, RequestSpec, SimError, Simulation, Snapshot, StepCount, Tap, TimeBase,
+    ProbeSpec, RequestSpec, Semantics, SimError, Simulation, Snapshot, StepCount, Tap, TimeBase,
 };
 use crate::{
     gpu::{Gpu, ModuleSpec},
@@ -293,6 +293,11 @@ pub trait Kind {
     fn warnings(params: &Self::Params) -> Vec<ParamWarning> {
         let _ = params;
         vec![]
+    }
+    /// Returns what a step does where simulators differ; empty if there is nothing to compare with.
+    fn semantics(params: &Self::Params) -> Semantics {
+        let _ = params;
+        Semantics::default()
     }
     /// Returns the probes without meaning for the model that the parameters choose. The window does not offer them, but
     /// they can be tapped.

@@ -63,6 +63,7 @@ fn everything_has_a_name() {
         UiCommand::Help,
         UiCommand::PanelHelp,
         UiCommand::ModelHelp,
+        UiCommand::Semantics,
         UiCommand::About,
         UiCommand::System,
         UiCommand::SaveLayout,

@@ -174,6 +174,8 @@ pub enum UiCommand {
     PanelHelp,
     /// Shows help on the kind of the project.
     ModelHelp,
+    /// Shows what a step does where simulators differ.
+    Semantics,
     System,
     /// Zooms the window in.
     ZoomIn,

@@ -177,6 +177,7 @@ pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
         UiCommand::Help => app.overlays.shortcuts_sheet = true,
         UiCommand::PanelHelp => panel_help(app),
         UiCommand::ModelHelp => model_help(app),
+        UiCommand::Semantics => semantics(app),
         UiCommand::About => app.overlays.dialog = Some(Dialog::Text("About Neuropil", help::about())),
         UiCommand::System => {
             let dirs = (app.host.config_dir.as_deref(), app.host.state_dir.as_deref());
@@ -264,6 +265,17 @@ fn model_help(app: &mut App) {
         page => page.to_owned(),
     };
     app.overlays.dialog = Some(Dialog::Text("Model help", text));
+}
+
+/// Shows what a step does where simulators differ.
+fn semantics(app: &mut App) {
+    let model = &app.document.session.project.model;
+    let facts = model.semantics();
+    if facts.is_empty() {
+        let what = format!("{}: there is no card of this kind", model.title());
+        return app.messages.notify(Level::Info, what);
+    }
+    app.overlays.dialog = Some(Dialog::Text("Semantics of a step", facts.markup()));
 }
 
 fn travel(app: &mut App, back: bool) {

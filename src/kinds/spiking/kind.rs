@@ -15,7 +15,8 @@ use crate::{
     params::ParamWarning,
     sim::{
         ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, Kind, MemoryReport, Preset, ProbeId,
-        ProbeSpec, Progress, RequestSpec, RooflineWork, SimError, Simulation, StartRequest, StepCount, Tap, TimeBase,
+        ProbeSpec, Progress, RequestSpec, RooflineWork, Semantics, SimError, Simulation, StartRequest, StepCount, Tap,
+        TimeBase,
     },
 };
 use std::sync::Arc;
@@ -56,6 +57,10 @@ impl Kind for SpikingKind {
         };
         let variants = params.measure.variants.then_some(cuda::kernels::VariantKernels::SPEC);
         [Some(step), leaky, variants].into_iter().flatten().collect()
+    }
+
+    fn semantics(params: &Params) -> Semantics {
+        super::semantics::of(params)
     }
 
     fn time_base(params: &Params) -> TimeBase {

@@ -54,6 +54,7 @@ pub mod probes;
 mod requests;
 pub mod saved_state;
 pub mod select;
+mod semantics;
 pub mod setup;
 pub mod start;
 pub mod stimuli;

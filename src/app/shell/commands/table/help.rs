@@ -19,6 +19,12 @@ pub const ROWS: &[Row] = &[
     Row::new(C::Help, "Keyboard shortcuts", "Lists all shortcuts", icons::HELP).keys(SHIFT, Key::Questionmark),
     Row::new(C::PanelHelp, "Panel help", "Describes the focused panel", icons::HELP).keys(NONE, Key::F1),
     Row::new(C::ModelHelp, "Model help", "Describes the mechanisms of the model, and what was measured", icons::HELP),
+    Row::new(
+        C::Semantics,
+        "Semantics of a step",
+        "Shows the order of a step, refractory input and silencing, beside what other simulators do",
+        icons::LIST,
+    ),
     Row::new(C::Settings, "Settings…", "Colours, sizes, numbers, autosave", icons::GEAR)
         .keys(CTRL, Key::Comma)
         .after_separator(),

@@ -154,6 +154,13 @@ fn model_ui(ui: &mut Ui, session: &Session, queue: &mut Queue) {
         if widgets::hover_text(head, about).clicked() {
             queue.push(UiCommand::ModelHelp);
         }
+        if !project.model.semantics().is_empty() {
+            let row = leaf(ui, icons::LIST, "Semantics of a step", true, |_| {});
+            let what = "Click for the order of a step, refractory input and silencing, beside what other simulators do";
+            if row.on_hover_text(what).clicked() {
+                queue.push(UiCommand::Semantics);
+            }
+        }
         for set in &schema.sets {
             let n = |ui: &mut Ui| number(ui, text::count(set.len.into()));
             let row = leaf(ui, icons::SELECTION, &text::title(&set.noun()), true, n);
