@@ -146,6 +146,10 @@ impl Simulation for ReusedSimulation {
     fn digest(&self) -> Digest {
         self.deref().digest()
     }
+
+    fn trials(&self) -> u32 {
+        self.deref().trials()
+    }
     fn memory(&self) -> MemoryReport {
         self.deref().memory()
     }

@@ -28,13 +28,11 @@ impl PoissonTable {
         let skipped = k as usize;
         terms.reverse();
         let (mut term, mut k) = (1.0, peak + 1.0);
-        while mean > 0.0 {
-            term *= mean / k;
-            if term < 1e-14 {
-                break;
-            }
+        term *= mean / k;
+        while term >= 1e-14 {
             terms.push(term);
             k += 1.0;
+            term *= mean / k;
         }
         let total: f64 = terms.iter().sum();
         let mut sum = 0.0;

@@ -343,6 +343,10 @@ impl<P: Params + Clone + PartialEq + Send> Simulation for ScheduledSim<P> {
         self.sim.digest()
     }
 
+    fn trials(&self) -> u32 {
+        self.sim.trials()
+    }
+
     fn counts(&self) -> Vec<StepCount> {
         self.sim.counts()
     }

@@ -99,16 +99,11 @@ fn compare_with_nest(seeds: u64, seconds: u32, tolerance: f64, variation_toleran
     }
 }
 
-/// One short run: networks of 485 neurons (L5E) differ by 4 % (standard deviation), and short runs have smaller variations.
+/// One short run: networks of 485 neurons (L5E) differ by 4 % (standard deviation), and short runs have smaller variations. Six
+/// networks over 5 s agree within 5 % and 0.03: `compare_with_nest(6, 5, 0.05, 0.03)`, two minutes without optimisation.
 #[test]
 fn a_tenth_of_the_microcircuit_is_near_nest() {
     compare_with_nest(1, 1, 0.2, 0.3);
-}
-
-#[test]
-#[ignore = "takes two minutes without optimisation"]
-fn a_tenth_of_the_microcircuit_has_the_rates_of_nest() {
-    compare_with_nest(6, 5, 0.05, 0.03);
 }
 
 #[test]

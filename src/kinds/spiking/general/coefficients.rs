@@ -132,7 +132,7 @@ impl Population<'_> {
         };
         let population = &self.plan.populations[self.index];
         let model = &self.params.populations[self.index].model;
-        let mut values = values_of(model, |d, i| draw(d, i));
+        let mut values = values_of(model, draw);
         values.i_e += self.currents().map(|(i, d)| draw(d, 1000 + i as u64)).sum::<f64>();
         values.extra_mv = f64::from(self.stimuli.currents.get(neuron as usize).copied().unwrap_or(0.0));
         if self.stimuli.driven.get(neuron as usize).copied().unwrap_or(false) {

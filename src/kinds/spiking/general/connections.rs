@@ -2,6 +2,7 @@
 
 use super::{
     FixedDegree,
+    cpu::pieces::in_parallel,
     network::RuleNetwork,
     plan::{TARGET_BITS, WeightFormat},
     rows::{RowMaker, Synapse},
@@ -212,18 +213,8 @@ fn by_rows(
     let mut first = 0;
     while first < n_from {
         let firsts: Vec<u32> = (first..n_from).step_by(per_piece as usize).take(threads.max(1)).collect();
-        let made: Result<Vec<Rows>, SimError> = std::thread::scope(|scope| {
-            let piece = &piece;
-            let others: Vec<_> = firsts[1..].iter().map(|first| scope.spawn(move || piece(*first))).collect();
-            let mine = piece(firsts[0]);
-            let joined = others.into_iter().map(|thread| {
-                thread
-                    .join()
-                    .unwrap_or_else(|_| Err(SimError::Input("a thread stopped while it made connections".into())))
-            });
-            std::iter::once(mine).chain(joined).collect()
-        });
-        made?.into_iter().for_each(|piece| rows.append(piece));
+        let made = in_parallel(&firsts, piece)?;
+        made.into_iter().for_each(|piece| rows.append(piece));
         report(rows.words.len() as u64)?;
         first = first.saturating_add(per_piece.saturating_mul(firsts.len() as u32));
     }

@@ -381,7 +381,7 @@ fn synapses(rule: &ConnectionRule, from: &PopulationPlan, to: &PopulationPlan, i
                     return Err(format!("rule: `{}` has no positions. Choose its positions", population.name));
                 }
             }
-            if !(0.0..=1.0).contains(&rule.p) || !(rule.scale > 0.0) {
+            if !(0.0..=1.0).contains(&rule.p) || rule.scale.is_nan() || rule.scale <= 0.0 {
                 return Err("rule: the probability is between 0 and 1, the length scale above 0".to_owned());
             }
             product(n_from, n_to).map(|_| (pairs(rule.autapses) as f64 * rule.p).ceil() as u64)

@@ -6,6 +6,7 @@
 
 pub mod deliver;
 pub mod partition;
+pub mod pieces;
 mod simulation;
 pub mod step;
 

@@ -31,7 +31,7 @@ pub const LEFT: usize = 5;
 /// Synapse models that the step distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Synapses {
-    /// Exponential currents.
+    /// Currents that decay exponentially.
     Exponential,
     /// Alpha-shaped currents.
     Alpha,
@@ -294,7 +294,7 @@ fn step_lanes<D: Dynamics, const KICKED: bool, C: Values>(
             (r0[i], r1[i]) = (next.rise[0], next.rise[1]);
         }
         (in0[i], in1[i]) = (0, 0);
-        lost |= u32::from(!(v.abs() <= f32::MAX));
+        lost |= u32::from(!v.is_finite());
         fired[i] = u32::from(fires);
     }
     lost != 0
