@@ -50,6 +50,9 @@ impl Kind for SpikingKind {
     type Setup = Setup;
 
     fn loaded_modules(params: &Params, _: &Arc<Gpu>) -> Vec<ModuleSpec> {
+        if params.network.source == Source::Rules {
+            return vec![]; // computed on the CPU
+        }
         let (step, leaky) = match (params.network.model, params.lif.precision) {
             (NeuronModel::ExponentialLif, StatePrecision::F64) => (cuda::kernels::Kernels::SPEC, None),
             (NeuronModel::ExponentialLif, StatePrecision::F32) => (cuda::kernels::Kernels::SINGLE, None),
