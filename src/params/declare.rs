@@ -205,6 +205,13 @@ macro_rules! param_tree {
                 } )*
                 false
             }
+            fn shows_group(&self, group: u8) -> bool {
+                let mut n = 0..;
+                $( if n.next() == Some(group) {
+                    return true $( && { let show: fn(&Self) -> bool = $show; show(self) } )?;
+                } )*
+                false
+            }
             fn push(&mut self, group: u8) -> bool {
                 let mut n = 0..;
                 $( if n.next() == Some(group) { return $crate::params::TreeNode::append(&mut self.$group); } )*

@@ -240,6 +240,10 @@ pub trait Params {
     fn set(&mut self, change: &Change) -> bool;
     /// Whether the parameter applies given its neighbours.
     fn is_shown(&self, id: ParamId) -> bool;
+    /// Whether a group applies given the other groups.
+    fn shows_group(&self, group: u8) -> bool {
+        usize::from(group) < self.groups().len()
+    }
     /// Appends a default item to a list group. Returns `false` for a plain group.
     fn push(&mut self, group: u8) -> bool;
 

@@ -27,6 +27,8 @@ pub enum Role {
     OfNode,
     /// Number of elements of a node.
     Size,
+    /// Weight of each connection of an edge; a negative one inhibits.
+    Weight,
     /// Query that selects elements.
     Query,
     /// Set of elements from which a query selects; empty for the first set.

@@ -154,7 +154,7 @@ params! {
         rule: ConnectionRule = ConnectionRule::Bernoulli(PairwiseBernoulli::default()),
 
         /// Weight of a synapse, in the unit of the postsynaptic model: pA, or mV for delta and CUBA; negative inhibits.
-        #[param(title = "Weight", range = -500.0..=500.0, hard = -1e9..=1e9, symbol = "w", apply = Rebuild)]
+        #[param(title = "Weight", role = Role::Weight, range = -500.0..=500.0, hard = -1e9..=1e9, symbol = "w", apply = Rebuild)]
         weight: Distribution = Distribution::constant(1.0),
 
         /// Delay from a spike to its effect, rounded to time steps. One delay is at most 1 s; several span at most 64 steps.
