@@ -17,6 +17,9 @@ use egui::{Align, Frame, Id, Label, Layout, Margin, RichText, Sense, Stroke, Ui,
 
 /// Draws a list group.
 pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
+    if !rows.params.shows_group(group as u8) {
+        return;
+    }
     let spec = rows.params.groups()[group];
     let n = rows.params.len(group as u8);
     let wanted: Vec<usize> =

@@ -30,8 +30,10 @@ pub fn ui(
     around: Around<'_>,
     queue: &mut Queue,
 ) {
-    let groups = document.session.project.model.params().groups();
-    for (g, group) in groups.iter().enumerate().filter(|(_, g)| g.list) {
+    let params = document.session.project.model.params();
+    let shown: Vec<_> =
+        params.groups().iter().enumerate().filter(|(g, group)| group.list && params.shows_group(*g as u8)).collect();
+    for (g, group) in shown {
         let n = document.session.project.model.params().len(g as u8);
         let title = group.label();
         let wanted: Vec<usize> =
