@@ -5,7 +5,7 @@
 pub struct Semantics {
     /// Names of the other simulators, in the order of [`Fact::elsewhere`].
     pub simulators: &'static [&'static str],
-    /// Facts.
+    /// Facts, in the order in which they are shown.
     pub facts: Vec<Fact>,
 }
 

@@ -24,7 +24,7 @@ pub struct StepBuffers<'a> {
     pub inverses: &'a mut Slice<f32>,
     /// Products of queries and keys with keys.
     pub products: &'a mut Slice<f32>,
-    /// Outputs.
+    /// Outputs of all rows, before they are scaled.
     pub output: &'a mut Slice<f32>,
 }
 
