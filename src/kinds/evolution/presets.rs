@@ -2,6 +2,30 @@
 
 use crate::sim::Preset;
 
+/// Values of the published program that its versions share, and those of one version.
+macro_rules! published {
+    ($($own:literal),* $(,)?) => {
+        &[
+            "model.layers=4",
+            "model.width=512",
+            "model.hidden_factor=2",
+            "model.attention=Efla(form: State16)",
+            "strategy.population=2048",
+            "strategy.sequences=32",
+            "strategy.texts=Shared",
+            "strategy.noise=FullRank(generator: SumOfFour)",
+            "strategy.sigma_shift=3",
+            "strategy.shaping=CentredRank",
+            "strategy.clip=3",
+            "strategy.update=Normalised",
+            "strategy.vector_rate=1",
+            "strategy.generations=50",
+            "data.tokenizer=Bytes",
+            $($own),*
+        ]
+    };
+}
+
 /// Presets of the menu, from small to large.
 pub const PRESETS: &[Preset] = &[
     Preset {
@@ -73,31 +97,16 @@ pub const PRESETS: &[Preset] = &[
         docs: "7.9 M parameters at context 64, 2,048 members with full-rank noise and a common text; constant rate and threshold, fixed \
                positions. Attention rounds to 0 at these scales.",
         source: "catid/bitnet_nvfp4, commit 1d25359",
-        set: &[
-            "model.layers=4",
-            "model.width=512",
-            "model.hidden_factor=2",
+        set: published![
             "model.context=64",
-            "model.attention=Efla(form: State16)",
             "model.scales=SeedFaithful(activation: 1, mlp_activation: 1, norm: 1, residual: 1, mlp_residual: 1)",
-            "strategy.population=2048",
-            "strategy.sequences=32",
-            "strategy.texts=Shared",
-            "strategy.noise=FullRank(generator: SumOfFour)",
-            "strategy.sigma_shift=3",
             "strategy.sigma_course=Constant",
-            "strategy.shaping=CentredRank",
-            "strategy.clip=3",
             "strategy.growing=false",
-            "strategy.update=Normalised",
             "strategy.learning_rate=0.15",
             "strategy.rate_course=Constant",
-            "strategy.vector_rate=1",
             "strategy.trained_positions=false",
             "strategy.threshold=0.08",
             "strategy.threshold_course=Constant",
-            "strategy.generations=50",
-            "data.tokenizer=Bytes",
         ],
     },
     Preset {
@@ -105,67 +114,37 @@ pub const PRESETS: &[Preset] = &[
         docs: "7.9 M parameters at context 128, 2,048 members with full-rank noise and a common text; falling rate and threshold. \
                Attention rounds to 0 at these scales.",
         source: "catid/bitnet_nvfp4, commit e764e2f",
-        set: &[
-            "model.layers=4",
-            "model.width=512",
-            "model.hidden_factor=2",
+        set: published![
             "model.context=128",
-            "model.attention=Efla(form: State16)",
             "model.scales=SeedFaithful(activation: 0.8, mlp_activation: 1, norm: 1, residual: 1, mlp_residual: 1)",
-            "strategy.population=2048",
-            "strategy.sequences=32",
-            "strategy.texts=Shared",
-            "strategy.noise=FullRank(generator: SumOfFour)",
-            "strategy.sigma_shift=3",
             "strategy.sigma_course=Exponential",
             "strategy.final_sigma_shift=4",
-            "strategy.shaping=CentredRank",
-            "strategy.clip=3",
             "strategy.growing=false",
-            "strategy.update=Normalised",
             "strategy.learning_rate=0.3",
             "strategy.rate_course=Exponential",
             "strategy.final_learning_rate=0.05",
-            "strategy.vector_rate=1",
             "strategy.trained_positions=true",
             "strategy.threshold=0.05",
             "strategy.threshold_course=Exponential",
             "strategy.final_threshold=0.01",
-            "strategy.generations=50",
-            "data.tokenizer=Bytes",
         ],
     },
     Preset {
         name: "Published program, growing population (P2)",
         docs: "As P1, with a higher rate that falls along a cosine, a constant threshold, and half of the pairs in early generations.",
         source: "catid/bitnet_nvfp4, commit eb4f344",
-        set: &[
-            "model.layers=4",
-            "model.width=512",
-            "model.hidden_factor=2",
+        set: published![
             "model.context=128",
-            "model.attention=Efla(form: State16)",
             "model.scales=SeedFaithful(activation: 0.8, mlp_activation: 1, norm: 1, residual: 1, mlp_residual: 1)",
-            "strategy.population=2048",
-            "strategy.sequences=32",
-            "strategy.texts=Shared",
-            "strategy.noise=FullRank(generator: SumOfFour)",
-            "strategy.sigma_shift=3",
             "strategy.sigma_course=Exponential",
             "strategy.final_sigma_shift=4",
-            "strategy.shaping=CentredRank",
-            "strategy.clip=3",
             "strategy.growing=true",
-            "strategy.update=Normalised",
             "strategy.learning_rate=0.8",
             "strategy.rate_course=Cosine",
             "strategy.final_learning_rate=0.05",
-            "strategy.vector_rate=1",
             "strategy.trained_positions=true",
             "strategy.threshold=0.008",
             "strategy.threshold_course=Constant",
-            "strategy.generations=50",
-            "data.tokenizer=Bytes",
         ],
     },
 ];
