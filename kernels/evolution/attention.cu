@@ -1,7 +1,7 @@
 // Linear attention by the delta rule: chunk form, or a state matrix. Sums begin at 0 and take fmaf in ascending order, as
 // src/nn/delta_rule/cpu.rs states, so results have the same bits.
 //
-// Queries, keys and values are never stored: whoever reads an integer sum adds the low-rank perturbation and scales it. A row of
+// Queries, keys and values are never stored: a kernel that reads an integer sum adds the low-rank perturbation and scales it. A row of
 // 512 features and its f32 copy are 12 kB per layer, read or written twice. The sums of a row follow each other, `[rows, 3, H]`.
 //
 // Measured on an H100 80GB, 90,112 rows of 512 features, T = 128, rank 1, us per launch; each has the same bits:
@@ -139,7 +139,7 @@ extern "C" __global__ void attention_products(PassArgs p, MatrixArgs of_query, M
         first_along[of][i % TILE] = p.rank ? *along_of(p, along, first + at, of == 1 ? QUERY : KEY) : 0;
     }
     __syncthreads();
-    // A thread reads four features of PASSES rows. Rows behind the sequence are copies of the last one: nobody reads their products.
+    // A thread reads four features of PASSES rows. Rows behind the sequence are copies of the last one, and their products are not read.
     constexpr unsigned int PASSES = STAGE / 8, APART = TILE / PASSES;
     const unsigned int d = t % (STAGE / 4) * 4, r = t / (STAGE / 4);
     int4 ahead[3][PASSES] = {};

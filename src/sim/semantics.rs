@@ -1,5 +1,7 @@
 //! What a step does where simulators differ, beside what other simulators do.
 
+use std::borrow::Cow;
+
 /// Facts about a step, for the card *Semantics of a step*.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Semantics {
@@ -15,7 +17,7 @@ pub struct Fact {
     /// Question, as a heading.
     pub question: &'static str,
     /// What this simulation does, from its parameters: a sentence without a full stop.
-    pub here: String,
+    pub here: Cow<'static, str>,
     /// What each of the other simulators does, in the same form; shorter lists leave the rest out.
     pub elsewhere: &'static [&'static str],
 }

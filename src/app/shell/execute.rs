@@ -272,7 +272,7 @@ fn semantics(app: &mut App) {
     let model = &app.document.session.project.model;
     let facts = model.semantics();
     if facts.is_empty() {
-        let what = format!("{}: there is no card of this kind", model.title());
+        let what = format!("{}: its steps are not compared with other simulators", model.title());
         return app.messages.notify(Level::Info, what);
     }
     app.overlays.dialog = Some(Dialog::Text("Semantics of a step", facts.markup()));

@@ -23,7 +23,7 @@ pub struct GenerationInput<'a> {
     pub settings: &'a Settings,
     /// Settings of this generation.
     pub course: Course,
-    /// Text, of whose training part the members read sequences.
+    /// Text; the members read sequences of its training part.
     pub text: &'a Corpus,
     /// Whether each layer keeps its parameters.
     pub frozen: &'a [bool],

@@ -122,7 +122,7 @@ pub struct Step {
 /// Changes of a tensor in a generation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TensorChange {
-    /// Number of weights whose ternary value changed; 0 for vectors.
+    /// Number of ternary weights that changed; 0 for vectors.
     pub changed: u64,
     /// Number of shadow weights at their limit; 0 for vectors.
     pub saturated: u64,

@@ -8,6 +8,7 @@ use super::{
     params::{NeuronModel, Params, Source},
 };
 use crate::sim::{Fact, Semantics};
+use std::borrow::Cow;
 
 const SIMULATORS: &[&str] = &["NEST", "Brian2"];
 
@@ -21,10 +22,10 @@ pub fn of(params: &Params) -> Semantics {
     Semantics { simulators: SIMULATORS, facts }
 }
 
-fn order(here: &str) -> Fact {
+fn order(here: &'static str) -> Fact {
     Fact {
         question: "Order of a step",
-        here: here.to_owned(),
+        here: here.into(),
         elsewhere: &[
             "the potential is integrated from the synaptic currents before the step, then the currents receive what arrives, \
              then the threshold is tested",
@@ -33,7 +34,7 @@ fn order(here: &str) -> Fact {
     }
 }
 
-fn refractory(here: String) -> Fact {
+fn refractory(here: Cow<'static, str>) -> Fact {
     Fact {
         question: "Input to a refractory neuron",
         here,
@@ -45,10 +46,10 @@ fn refractory(here: String) -> Fact {
     }
 }
 
-fn arrival(here: &str) -> Fact {
+fn arrival(here: &'static str) -> Fact {
     Fact {
-        question: "Whether spikes of a step act in it",
-        here: here.to_owned(),
+        question: "Do spikes act within their step?",
+        here: here.into(),
         elsewhere: &[
             "no: the smallest delay is one step, and the potential changes one step after the current",
             "with delay 0 they reach synaptic variables in the same step, after its update; the potential changes in the next",
@@ -56,10 +57,10 @@ fn arrival(here: &str) -> Fact {
     }
 }
 
-fn threshold(here: &str) -> Fact {
+fn threshold(here: &'static str) -> Fact {
     Fact {
         question: "Potential equal to the threshold",
-        here: here.to_owned(),
+        here: here.into(),
         elsewhere: &["a spike", "as the condition is written, commonly `v > v_th`: no spike"],
     }
 }
@@ -69,7 +70,7 @@ fn silencing() -> Fact {
         question: "Where silencing acts",
         here: "on spikes as they arrive: the neuron goes on spiking, nothing of it is delivered, including spikes on their way; \
                *input and output* also removes what arrives at the neuron"
-            .to_owned(),
+            .into(),
         elsewhere: &[
             "no switch: weights are set to 0 between two calls of Simulate",
             "no switch: weights set to 0 act on spikes as they arrive",
@@ -77,10 +78,10 @@ fn silencing() -> Fact {
     }
 }
 
-fn sums(here: &str) -> Fact {
+fn sums(here: &'static str) -> Fact {
     Fact {
         question: "Sums of weights",
-        here: here.to_owned(),
+        here: here.into(),
         elsewhere: &[
             "in double precision, in the order of arrival",
             "in double precision, in the order of the synapses",
@@ -108,7 +109,7 @@ fn rules(params: &Params) -> Vec<Fact> {
 }
 
 /// Says which populations keep the input of refractory neurons, and which lose it.
-fn refractory_rules(params: &Params) -> String {
+fn refractory_rules(params: &Params) -> Cow<'static, str> {
     let choice = |model: &PointNeuron| match model {
         PointNeuron::IafPscExp(model) => model.refractory_input,
         PointNeuron::IafPscAlpha(model) => model.refractory_input,
@@ -123,18 +124,16 @@ fn refractory_rules(params: &Params) -> String {
     let keeps = "synaptic variables decay and receive it while the potential is held";
     let loses = "it is lost, and synaptic variables are held";
     match (kept.is_empty(), lost.is_empty()) {
-        (_, true) => keeps.to_owned(),
-        (true, false) => loses.to_owned(),
-        (false, false) => format!("{keeps} ({}); {loses} ({})", kept.join(", "), lost.join(", ")),
+        (_, true) => keeps.into(),
+        (true, false) => loses.into(),
+        (false, false) => format!("{keeps} ({}); {loses} ({})", kept.join(", "), lost.join(", ")).into(),
     }
 }
 
 fn connectome() -> Vec<Fact> {
     vec![
         order("exact integration, threshold, input, reset: the order of Brian2"),
-        refractory(
-            "it is lost, and all variables are held; so is input to a neuron in the step of its spike".to_owned(),
-        ),
+        refractory("it is lost, and all variables are held; so is input to a neuron in the step of its spike".into()),
         arrival("no: after the delay a spike reaches the synaptic variable; the potential changes one step later"),
         threshold("no spike"),
         silencing(),
@@ -147,7 +146,7 @@ fn noisy() -> Vec<Fact> {
         order(
             "input of the step before, stimuli and noise are summed; the potential decays and receives the sum; threshold, reset",
         ),
-        refractory("there is no refractory period".to_owned()),
+        refractory("there is no refractory period".into()),
         arrival("no: the delay is one step, and the potential changes with the arrival"),
         threshold("a spike"),
         silencing(),
@@ -166,7 +165,7 @@ mod tests {
         params.network.source = Source::Rules;
         params.populations = vec![Default::default(), Default::default()];
         (params.populations[0].name, params.populations[1].name) = ("E".to_owned(), "I".to_owned());
-        let here = |params: &Params| of(params).facts[1].here.clone();
+        let here = |params: &Params| of(params).facts[1].here.to_string();
         assert!(
             here(&params).starts_with("synaptic variables decay") && !here(&params).contains('('),
             "{}",

@@ -78,7 +78,7 @@ impl Setup {
         Ok(Self { neurons: Arc::new(elements(neurons, ei)), connectivity: synapses, provenance, notices, rules: None })
     }
 
-    /// Creates a setup of a network from rules, whose connections are made when a simulation starts.
+    /// Creates a setup of a network from rules; its connections are made when a simulation starts.
     fn of_rules(network: RuleNetwork) -> Self {
         let provenance = vec![format!(
             "rules: {} populations, {} projections",

@@ -6,7 +6,7 @@ use crate::{nn::real::wide_fn, num::exact};
 
 /// Number of sequences side by side.
 pub const LANES: usize = 16;
-/// Earlier steps whose products are computed together, so that additions do not wait for each other.
+/// Number of earlier steps with products that are computed together, so that additions do not wait for each other.
 const TOGETHER: usize = 4;
 
 type Lane = [f32; LANES];

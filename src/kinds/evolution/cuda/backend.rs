@@ -50,7 +50,7 @@ pub struct CudaBackend {
     copy: OnceLock<Weights>,
 }
 
-/// Generation that was stopped after some groups of pairs, whose losses are on the device.
+/// Generation that was stopped after some groups of pairs; their losses are on the device.
 struct Partial {
     number: u64,
     settings: Settings,

@@ -94,7 +94,7 @@ impl Coefficients {
     }
 }
 
-/// A population whose coefficients are derived.
+/// Population from which coefficients are computed.
 struct Population<'a> {
     params: &'a Params,
     plan: &'a Plan,

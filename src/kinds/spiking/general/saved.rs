@@ -34,7 +34,7 @@ pub struct State {
     pub manual_kicks: Vec<(u32, f32)>,
 }
 
-/// Returns the number of steps whose spikes are in transit.
+/// Returns the number of last steps from which spikes are in transit.
 pub fn in_transit(plan: &Plan) -> u64 {
     plan.projections.iter().map(|p| u64::from(p.delay_min)).max().unwrap_or(0)
 }

@@ -44,7 +44,7 @@ impl Arrivals {
         ((step & self.mask) as usize * 2 + receptor) * self.len
     }
 
-    /// Adds part of a row whose smallest delay ends in `step`.
+    /// Adds part of a row; the smallest delay of its projection ends in `step`.
     pub fn deliver(&mut self, step: u64, rows: &Rows, part: Range<usize>, to: Destination, gain: Gain) {
         let words = &rows.words[part.clone()];
         if gain != Gain::NONE {

@@ -1,7 +1,7 @@
 //! Networks from rules on the CPU: the definition of the step ([`step`]), applied to arrays of neurons.
 //!
 //! Each thread owns whole blocks of neurons ([`partition`]) and adds the rows of all spikes, as far as their targets are its
-//! own ([`deliver`]). No spike acts before the smallest delay, so threads take that many steps, at most 64, between two
+//! own ([`deliver`]). No spike acts before the smallest delay, so threads take as many steps, at most 64, between two
 //! barriers. Sums are integers, and every neuron is computed by itself, so threads change no bit.
 
 pub mod deliver;
