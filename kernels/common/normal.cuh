@@ -29,6 +29,20 @@ __device__ inline double ln(double x) {
     return e * 6.93147180369123816490e-1 - ((half - (s * (half + r) + e * 1.90821492927058770002e-10)) - f);
 }
 
+// Exponential function.
+__device__ inline double exp(double x) {
+    if (x > 709.0) return __longlong_as_double(0x7ff0000000000000ll);
+    if (x < -708.0) return 0.0;
+    const double n = round(x * 1.4426950408889634074);
+    const double high = x - n * 6.93147180369123816490e-1, low = n * 1.90821492927058770002e-10;
+    const double r = high - low, t = r * r;
+    const double c[] = {1.66666666666666019037e-1, -2.77777777770155933842e-3, 6.61375632143793436117e-5, -1.65339022054652515390e-6,
+                        4.13813679705723846039e-8};
+    const double q = r - t * horner(t, c);
+    const double y = 1.0 - ((low - (r * q) / (2.0 - q)) - high);
+    return y * __longlong_as_double(((long long)n + 1023) << 52);
+}
+
 // Quantile of a probability in (0, 1).
 __device__ inline double quantile(double p) {
     const double q = p - 0.5;

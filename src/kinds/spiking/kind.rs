@@ -3,7 +3,13 @@
 use super::{
     cpu::{CpuSim, leaky::LeakySim},
     cuda::{self, CudaSim},
-    general::cpu::GeneralSim,
+    general::{
+        cpu::GeneralSim,
+        cuda::{
+            RulesSim,
+            kernels::{RulesConnectKernels, RulesKernels},
+        },
+    },
     host_state,
     params::{NeuronModel, Params, Source, StatePrecision},
     predict::{self, NetworkSize},
@@ -41,6 +47,8 @@ impl Kind for SpikingKind {
         cuda::kernels::Kernels::SINGLE,
         cuda::kernels::LeakyKernels::SPEC,
         cuda::kernels::VariantKernels::SPEC,
+        RulesKernels::SPEC,
+        RulesConnectKernels::SPEC,
     ];
     const TEMPLATE: &'static str = include_str!("../../../projects/new/spiking.ron");
     const EXAMPLES: &'static [Example] = super::examples::EXAMPLES;
@@ -51,7 +59,7 @@ impl Kind for SpikingKind {
 
     fn loaded_modules(params: &Params, _: &Arc<Gpu>) -> Vec<ModuleSpec> {
         if params.network.source == Source::Rules {
-            return vec![]; // computed on the CPU
+            return vec![RulesKernels::SPEC, RulesConnectKernels::SPEC];
         }
         let (step, leaky) = match (params.network.model, params.lif.precision) {
             (NeuronModel::ExponentialLif, StatePrecision::F64) => (cuda::kernels::Kernels::SPEC, None),
@@ -130,9 +138,6 @@ impl Kind for SpikingKind {
             Device::Cpu { threads } if params.network.source == Source::Rules => {
                 Ok(Box::new(GeneralSim::new(params, context, setup, *threads, progress)?))
             }
-            Device::Cuda(_) if params.network.source == Source::Rules => {
-                Err(SimError::NoDevice("networks from rules run on the CPU; choose the CPU as device".to_owned()))
-            }
             Device::Cpu { threads } => Ok(match (model, params.lif.precision) {
                 (NeuronModel::ExponentialLif, StatePrecision::F64) => {
                     Box::new(CpuSim::<f64>::new(params, context, setup, *threads)?)
@@ -142,7 +147,7 @@ impl Kind for SpikingKind {
                 }
                 (NeuronModel::NoisyLeaky, _) => Box::new(LeakySim::new(params, context, setup, *threads)?),
             }),
-            Device::Cuda(gpu) => on_gpu(params, context, setup, gpu).map_err(|error| match error {
+            Device::Cuda(gpu) => on_gpu(params, context, setup, gpu, progress).map_err(|error| match error {
                 SimError::Device(why) => SimError::NoDevice(why), // no simulation has started, so nothing is lost
                 other => other,
             }),
@@ -155,7 +160,11 @@ fn on_gpu(
     context: &BuildContext,
     setup: Arc<Setup>,
     gpu: &Arc<Gpu>,
+    progress: &Progress,
 ) -> Result<Box<dyn Simulation>, SimError> {
+    if params.network.source == Source::Rules {
+        return Ok(Box::new(RulesSim::new(params, context, setup, gpu, progress)?));
+    }
     Ok(match (params.network.model, params.lif.precision) {
         (NeuronModel::ExponentialLif, StatePrecision::F64) => {
             Box::new(CudaSim::<f64>::new(params, context, setup, gpu)?)

@@ -350,6 +350,16 @@ impl Measurements {
         self.running.iter().map(decayed).collect()
     }
 
+    /// Returns the time from each neuron's last spike to the end of `completed` steps, ms; -1 for never.
+    pub fn since_last_spikes(&self, completed: u64) -> Vec<f32> {
+        let now = (completed as u32).wrapping_sub(1);
+        let age = |r: &RunningRate| match r.hz > 0.0 {
+            true => (f64::from(now.wrapping_sub(r.step)) * self.dt_ms) as f32,
+            false => -1.0,
+        };
+        self.running.iter().map(age).collect()
+    }
+
     pub fn taps(&self) -> impl Iterator<Item = ProbeId> + use<> {
         let tapped = self.tapped;
         (0..tapped.len()).filter(move |i| tapped[*i]).map(|i| i as ProbeId)

@@ -2,7 +2,7 @@
 
 use super::{
     cpu::{self, neuron_store::NeuronStore, partitioning::Arrivals, ring_buffer::RingBuffer},
-    general::{cpu::step::ARRAYS, plan},
+    general::{self, cpu::step::ARRAYS, plan},
     measure::RunningRate,
     params::{Params, Source, StatePrecision},
     setup::Setup,
@@ -80,13 +80,21 @@ pub fn cpu(params: &Params, sizes: &NetworkSize, threads: usize) -> MemoryReport
     report
 }
 
-/// Returns the memory of a network from rules; empty if it cannot be built or the device has no implementation.
+/// Returns the memory of a network from rules; empty if it cannot be built.
 pub fn rules(params: &Params, on: DeviceKind) -> MemoryReport {
-    let (Ok(plan), DeviceKind::Cpu { .. }) = (plan::plan(params), on) else { return MemoryReport::default() };
+    let Ok(plan) = plan::plan(params) else { return MemoryReport::default() };
     let (n, stride) = (u64::from(plan.n), u64::from(plan.stride));
-    let mut report = MemoryReport::from([("connectivity", plan.connection_bytes())]);
-    report.host("neurons", stride * (4 * ARRAYS as u64 + 8));
-    report.host("arrivals and input", stride * 8 * u64::from(plan.slots));
+    let mut report = MemoryReport::default();
+    match on {
+        DeviceKind::Cpu { .. } => {
+            report.host("connectivity", plan.connection_bytes());
+            report.host("neurons", stride * (4 * ARRAYS as u64 + 8));
+            report.host("arrivals and input", stride * 8 * u64::from(plan.slots));
+        }
+        DeviceKind::Cuda => {
+            report += general::cuda::predict(params, &plan);
+        }
+    }
     report.host("measurements", n * size_of::<RunningRate>() as u64);
     report.host("names and positions", n * 4);
     report

@@ -1,6 +1,6 @@
 //! Statistics of published networks that are built from rules. The tolerances are those of the figures.
 
-use crate::settings;
+use crate::{device::gpu, settings};
 use neuropil::{
     gpu::Pass,
     kinds::Model,
@@ -19,11 +19,14 @@ fn model(project: &str, edits: &[&str]) -> Model {
     model
 }
 
+fn cpu() -> Device {
+    Device::Cpu { threads: std::thread::available_parallelism().map_or(1, usize::from).min(4) }
+}
+
 /// Runs a network for a number of steps of 0.1 ms and returns its spikes.
-fn spikes(model: &Model, seed: u64, steps: u32) -> (Box<dyn Simulation>, Vec<Spike>) {
+fn spikes(model: &Model, device: &Device, seed: u64, steps: u32) -> (Box<dyn Simulation>, Vec<Spike>) {
     let context = BuildContext { seed, ..BuildContext::default() };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(4);
-    let mut sim = model.build(&context, &Device::Cpu { threads }, &Progress::default()).expect("built");
+    let mut sim = model.build(&context, device, &Progress::default()).expect("built");
     sim.tap(&[Tap::of(neuropil::kinds::spiking::probes::SPIKES)]).expect("tapped");
     let mut all = vec![];
     for _ in 0..steps / 1000 {
@@ -54,41 +57,74 @@ fn statistics(spikes: &[Spike], (first, end): (u32, u32), since: u32, steps: u32
     (rate, many.iter().sum::<f64>() / many.len() as f64)
 }
 
-/// Vogels & Abbott 2005, as Brette et al. 2007: 5.58 Hz with Brian2, 5.62 Hz with NEST.
-#[test]
-fn cuba_fires_at_the_published_rate() {
-    let model = model("cuba", &[]);
+/// Vogels & Abbott 2005, as Brette et al. 2007: 5.58 Hz with Brian2, 5.62 Hz with NEST. The mean of five networks over 5 s.
+fn cuba_rate(device: &Device, n: u32, edits: &[&str]) {
+    let model = model("cuba", edits);
     let steps = 50_000;
-    let rates: Vec<f64> =
-        (1..=5).map(|seed| statistics(&spikes(&model, seed, steps).1, (0, 4000), 0, steps).0).collect();
+    let rate = |seed| statistics(&spikes(&model, device, seed, steps).1, (0, n), 0, steps).0;
+    let rates: Vec<f64> = (1..=5).map(rate).collect();
     let mean = rates.iter().sum::<f64>() / 5.0;
     assert!((mean / 5.60 - 1.0).abs() < 0.02, "{mean} Hz of {rates:?}");
 }
 
-/// Brunel 2000 with delta synapses: 32.1 Hz and a coefficient of variation of 0.17 with NEST 3.10, over 1 s.
 #[test]
-fn brunel_s_network_is_as_regular_as_with_nest() {
+fn cuba_fires_at_the_published_rate() {
+    cuba_rate(&cpu(), 4000, &[]);
+}
+
+/// 80 inputs per neuron, as with 4,000 neurons.
+#[test]
+fn cuba_fires_at_the_published_rate_on_a_gpu() {
+    let Some(gpu) = gpu() else { return };
+    let device = Device::Cuda(gpu);
+    cuba_rate(&device, 4000, &[]);
+    let p = [0, 1, 2, 3].map(|i| format!("projections.{i}.rule.p=0.002"));
+    let edits = ["populations.0.size=32000", "populations.1.size=8000"];
+    cuba_rate(&device, 40_000, &edits.into_iter().chain(p.iter().map(String::as_str)).collect::<Vec<_>>());
+}
+
+/// Brunel 2000 with delta synapses: 32.1 Hz and a coefficient of variation of 0.17 with NEST 3.10, over 1 s.
+fn brunel_is_regular(device: &Device) {
     let steps = 10_000;
-    let (_, spikes) = spikes(&model("brunel", &[]), 1, steps);
+    let (_, spikes) = spikes(&model("brunel", &[]), device, 1, steps);
     for range in [(0, 10_000), (10_000, 12_500)] {
         let (rate, variation) = statistics(&spikes, range, 0, steps);
         assert!((rate / 32.1 - 1.0).abs() < 0.02 && (variation - 0.17).abs() < 0.02, "{rate} Hz, {variation}");
     }
 }
 
+#[test]
+fn brunel_s_network_is_as_regular_as_with_nest() {
+    brunel_is_regular(&cpu());
+}
+
+#[test]
+fn brunel_s_network_is_as_regular_as_with_nest_on_a_gpu() {
+    let Some(gpu) = gpu() else { return };
+    brunel_is_regular(&Device::Cuda(gpu));
+}
+
+/// Returns name and range of the neurons of each population.
+fn populations(sim: &dyn Simulation) -> Vec<(String, (u32, u32))> {
+    let column = sim.sets()[0].column("population").expect("a column");
+    let range = |(i, name): (usize, &String)| {
+        let first = column.codes.iter().position(|c| usize::from(*c) == i).expect("a neuron") as u32;
+        let n = column.codes.iter().filter(|c| usize::from(**c) == i).count() as u32;
+        (name.clone(), (first, first + n))
+    };
+    column.labels.iter().enumerate().map(range).collect()
+}
+
 /// Compares a tenth of the microcircuit, as the mean of several networks, with ten networks of NEST 3.10: figures and script
 /// are in tests/golden/spiking. `tolerance` is that of the rates; L23E, with 0.4 Hz, has twice the tolerance.
-fn compare_with_nest(seeds: u64, seconds: u32, tolerance: f64, variation_tolerance: f64) {
+fn compare_with_nest(device: &Device, seeds: u64, seconds: u32, tolerance: f64, variation_tolerance: f64) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/spiking/nest_microcircuit.json");
     let nest: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).expect("a file")).expect("JSON");
     let model = model("microcircuit-10", &[]);
     let (steps, since) = (5_000 + seconds * 10_000, 5_000);
-    let runs: Vec<_> = (1..=seeds).map(|seed| spikes(&model, seed, steps)).collect();
-    let column = runs[0].0.sets()[0].column("population").expect("a column").clone();
-    for (i, name) in column.labels.iter().enumerate() {
-        let first = column.codes.iter().position(|c| usize::from(*c) == i).expect("a neuron") as u32;
-        let n = column.codes.iter().filter(|c| usize::from(**c) == i).count() as u32;
-        let found = runs.iter().map(|(_, s)| statistics(s, (first, first + n), since, steps));
+    let runs: Vec<_> = (1..=seeds).map(|seed| spikes(&model, device, seed, steps)).collect();
+    for (i, (name, range)) in populations(&*runs[0].0).into_iter().enumerate() {
+        let found = runs.iter().map(|(_, s)| statistics(s, range, since, steps));
         let sums = found.fold((0.0, 0.0), |sum, (r, cv)| (sum.0 + r, sum.1 + cv));
         let (rate, variation) = (sums.0 / seeds as f64, sums.1 / seeds as f64);
         assert_eq!(nest["populations"][i], name.as_str());
@@ -103,21 +139,105 @@ fn compare_with_nest(seeds: u64, seconds: u32, tolerance: f64, variation_toleran
 /// networks over 5 s agree within 5 % and 0.03: `compare_with_nest(6, 5, 0.05, 0.03)`, two minutes without optimisation.
 #[test]
 fn a_tenth_of_the_microcircuit_is_near_nest() {
-    compare_with_nest(1, 1, 0.2, 0.3);
+    compare_with_nest(&cpu(), 1, 1, 0.2, 0.3);
+}
+
+#[test]
+fn a_tenth_of_the_microcircuit_is_near_nest_on_a_gpu() {
+    let Some(gpu) = gpu() else { return };
+    compare_with_nest(&Device::Cuda(gpu), 6, 5, 0.05, 0.03);
+}
+
+/// Rates in Hz and coefficients of variation of Potjans & Diesmann 2014 at full scale, 10 s after 0.5 s; the rates with NEST, the
+/// variation of the first 2,000 neurons of each population with GeNN.
+const MICROCIRCUIT: [(f64, f64); 8] = [
+    (0.943, 0.855),
+    (3.026, 0.863),
+    (4.368, 0.846),
+    (5.882, 0.842),
+    (7.733, 0.811),
+    (8.664, 0.785),
+    (1.096, 0.840),
+    (7.851, 0.794),
+];
+
+#[test]
+fn the_microcircuit_fires_at_the_published_rates_on_a_gpu() {
+    let Some(gpu) = gpu() else { return };
+    let (steps, since) = (105_000, 5_000);
+    let (sim, spikes) = spikes(&model("microcircuit", &[]), &Device::Cuda(gpu), 1, steps);
+    let mut wrong = vec![];
+    for ((name, (first, end)), (rate, cv)) in populations(&*sim).into_iter().zip(MICROCIRCUIT) {
+        let found = statistics(&spikes, (first, end), since, steps).0;
+        let variation = statistics(&spikes, (first, end.min(first + 2000)), since, steps).1;
+        let tolerance = if name == "L23E" { 0.1 } else { 0.05 };
+        if (found / rate - 1.0).abs() > tolerance || (variation - cv).abs() > 0.03 {
+            wrong.push(format!("{name}: {found:.3} Hz (published {rate}), CV {variation:.3} ({cv})"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
 }
 
 #[test]
 fn one_run_has_one_hash() {
     let edits = ["populations.0.size=320", "populations.1.size=80"];
     let model = model("cuba", &[&edits[..], &["projections.0.rule.p=0.2", "projections.2.rule.p=0.2"]].concat());
-    let digest = |threads: usize| {
-        let mut sim =
-            model.build(&BuildContext::default(), &Device::Cpu { threads }, &Progress::default()).expect("built");
-        super::digest_of(&mut *sim, 3000, 7)
+    let digest = |device: &Device, batch: u32| {
+        let mut sim = model.build(&BuildContext::default(), device, &Progress::default()).expect("built");
+        super::digest_of(&mut *sim, 3000, batch)
     };
-    let first = digest(1);
+    let first = digest(&Device::Cpu { threads: 1 }, 7);
     assert!(!first.contains("(\"spikes\", 0)"), "{first}");
-    assert_eq!([digest(2), digest(3)], [first.clone(), first]);
+    let others = [2, 3].map(|threads| digest(&Device::Cpu { threads }, 7));
+    assert_eq!(others, [first.clone(), first.clone()]);
+    let Some(gpu) = gpu() else { return };
+    let device = Device::Cuda(gpu);
+    assert_eq!([1, 7, 1000].map(|batch| digest(&device, batch)), [first.clone(), first.clone(), first]);
+}
+
+/// Two populations with one rule each way; the weights and delays have spread.
+fn of_rule(rule: &str, own: &str, weight: &str) -> Model {
+    let text = format!(
+        r#"(version: 2, model: Spiking((
+            network: (source: Rules),
+            populations: [(name: "a", size: 77, positions: Grid()), (name: "b", size: 77, positions: Grid())],
+            projections: [
+                (from: "a", to: "b", rule: {rule}, weight: "{weight}", delay: "normal(2, 1) in 0.5..5"),
+                (from: "b", to: "b", rule: {own}, weight: "{weight}", delay: "uniform(1, 3)"),
+            ],
+            external_inputs: [(population: "a", source: Poisson(rate: 9000, weight: 90))],
+        )))"#
+    );
+    neuropil::project::read(&text).expect("a project").0.model
+}
+
+/// A saved state holds the hash of the connections.
+#[test]
+fn connections_made_on_a_gpu_are_those_of_the_cpu() {
+    let Some(gpu) = gpu() else { return };
+    let rules = [
+        ("OneToOne", "FixedOutDegree(n: 9, autapses: false, multapses: false)"),
+        ("FixedOutDegree(n: 33)", "FixedInDegree(n: 20, autapses: false, multapses: false)"),
+        ("FixedInDegree(n: 20)", "FixedTotal(n: 3000, autapses: false)"),
+        ("Bernoulli(p: 0.2)", "Bernoulli(p: 1, autapses: false)"),
+        ("AllToAll()", "AllToAll(autapses: false)"),
+        ("ByDistance(p: 0.3, scale: 100)", "Bernoulli(p: 0.01, autapses: false)"),
+    ];
+    let weights =
+        ["2", "normal(90, 9)", "normal(-90, 40) in -100..0", "uniform(-1, 200)", "log_normal(4, 0.5) in 0..300"];
+    for ((rule, own), weight) in rules.iter().flat_map(|rule| weights.map(|weight| (*rule, weight))) {
+        let model = of_rule(rule, own, weight);
+        let state = |device: &Device| {
+            let mut sim = model.build(&BuildContext::default(), device, &Progress::default()).expect("built");
+            sim.advance(200, &mut Pass::default()).expect("it runs");
+            (sim.digest(), sim.save().expect("saved"))
+        };
+        let (cpu, cuda) = (state(&Device::Cpu { threads: 1 }), state(&Device::Cuda(gpu.clone())));
+        let connections = |state: &neuropil::sim::Snapshot| state.read_number::<u64>("connections").expect("a number");
+        assert_eq!(connections(&cpu.1), connections(&cuda.1), "{rule}, {own}, {weight}: connections");
+        assert_eq!(cpu.0, cuda.0, "{rule}, {own}, {weight}: spikes");
+        assert!(cpu.1 == cuda.1, "{rule}, {own}, {weight}: state");
+    }
 }
 
 /// The predicted memory is allocated, and a cancelled start says so.

@@ -293,7 +293,7 @@ impl DeviceBuffers {
 
 /// Starts copying the first `n` elements to page-locked memory through the device buffer `read`: later kernels wait only for the
 /// copy on the device, not for the transfer.
-fn start_copy<T: CudaType>(
+pub(in crate::kinds::spiking) fn start_copy<T: CudaType>(
     gpu: &Arc<Gpu>,
     from: &Buf<T>,
     n: usize,
@@ -317,7 +317,11 @@ fn start_copy<T: CudaType>(
 
 /// Writes `values` to the start of a buffer, which is replaced by a longer one if they do not fit. Returns whether the buffer
 /// was replaced.
-fn fill<T: CudaType>(gpu: &Arc<Gpu>, buffer: &mut Buf<T>, values: &[T]) -> Result<bool, GpuError> {
+pub(in crate::kinds::spiking) fn fill<T: CudaType>(
+    gpu: &Arc<Gpu>,
+    buffer: &mut Buf<T>,
+    values: &[T],
+) -> Result<bool, GpuError> {
     let fits = values.len() <= buffer.len();
     if !fits {
         *buffer = Buf::zeros(gpu, buffer.what, values.len().next_power_of_two())?;

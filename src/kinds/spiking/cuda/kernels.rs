@@ -201,7 +201,7 @@ device_struct! {
 }
 
 /// Constants that the kernels of this kind share with the host.
-const SHARED: &[Constant] = device_constants![
+pub(in crate::kinds::spiking) const SHARED: &[Constant] = device_constants![
     TRAIN_STEPS,
     mark::CLOSED,
     mark::DRIVEN,

@@ -58,7 +58,7 @@
 //! | `variants` | other delivery methods, for the timings |
 
 mod block_csr;
-mod buffers;
+pub(super) mod buffers;
 pub mod kernels;
 mod launch_queue;
 mod launches;
@@ -69,7 +69,7 @@ mod predict;
 mod simulation;
 mod sizes;
 mod state;
-mod stimuli;
+pub(super) mod stimuli;
 mod variants;
 mod words;
 

@@ -157,7 +157,7 @@ impl<T: Real> ReadsFields for CudaSim<T> {
         }
         let values = |probe: &ProbeId| -> Result<Field, SimError> {
             let values = match *probe {
-                probes::LAST_SPIKE => self.last_spikes(step),
+                probes::LAST_SPIKE => self.host.measurements.since_last_spikes(step),
                 probes::RATE_FIELD => self.host.measurements.running_rates(step),
                 _ => self.neurons.finish_potentials(&self.memory)?,
             };
@@ -194,13 +194,5 @@ impl<T: Real> CudaSim<T> {
     fn download_rates(&mut self) -> Result<(), SimError> {
         self.memory.start_rates()?;
         Ok(self.memory.finish_rates(&mut self.host.measurements.running)?)
-    }
-
-    /// Returns the time from each neuron's last spike to the end of `completed` steps, ms; -1 for never.
-    fn last_spikes(&self, completed: u64) -> Vec<f32> {
-        let now = (completed as u32).wrapping_sub(1);
-        let dt = self.host.params.dt_ms();
-        let running = self.host.measurements.running.iter();
-        running.map(|r| if r.hz > 0.0 { (f64::from(now.wrapping_sub(r.step)) * dt) as f32 } else { -1.0 }).collect()
     }
 }

@@ -140,10 +140,7 @@ impl Connections {
             let maker = network.maker(i);
             let report = |n: u64| progress.report("connections", ((made + n) as f32 / total as f32).min(1.0));
             report(0)?;
-            let projection = match &maker.plan.rule {
-                super::ConnectionRule::FixedInDegree(rule) => transposed(&maker, rule, &report)?,
-                _ => by_rows(&maker, threads, &report)?,
-            };
+            let projection = made_on_host(&maker, threads, &report)?;
             made += projection.words.len() as u64;
             hash = hash.wrapping_add(hash_of(i, &projection));
             rows.push(projection);
@@ -167,9 +164,22 @@ impl Connections {
     }
 }
 
+/// Makes the rows of one projection. `report` receives the number of synapses. Fails if memory does not suffice or `report`
+/// fails.
+pub fn made_on_host(
+    maker: &RowMaker<'_>,
+    threads: usize,
+    report: &impl Fn(u64) -> Result<(), SimError>,
+) -> Result<Rows, SimError> {
+    match &maker.plan.rule {
+        super::ConnectionRule::FixedInDegree(rule) => transposed(maker, rule, report),
+        _ => by_rows(maker, threads, report),
+    }
+}
+
 /// Returns the sum of the mixed synapses of a projection. Every synapse gives two words as a spike does, so a sum on the device
 /// has the same bits.
-fn hash_of(projection: usize, rows: &Rows) -> u64 {
+pub fn hash_of(projection: usize, rows: &Rows) -> u64 {
     let mut sum = 0_u64;
     for source in 0..rows.starts.len() as u32 - 1 {
         for at in rows.range(source) {

@@ -8,7 +8,7 @@ use crate::num::{
 };
 
 /// Stages of the draws of a projection: the fourth word of the counter.
-mod stage {
+pub mod stage {
     /// Target, weight and delay of a synapse.
     pub const SYNAPSE: u32 = 0;
     /// Keys of a permutation.
@@ -22,8 +22,10 @@ mod stage {
 /// Draws of one projection.
 #[derive(Clone, Copy, Debug)]
 pub struct Draws {
-    seed: u64,
-    address: u32,
+    /// Seed of the project.
+    pub seed: u64,
+    /// Purpose and stream of the draws.
+    pub address: u32,
 }
 
 impl Draws {

@@ -26,6 +26,7 @@
 //! | [`connections`], [`network`] | all connections in memory, and their views |
 //! | [`coefficients`] | exact propagators |
 //! | [`cpu`] | the step on the CPU |
+//! | [`cuda`] | the same step on an NVIDIA GPU |
 //! | [`edit`] | edits while a network runs |
 //! | [`saved`] | saved states, independent of threads and backend |
 
@@ -34,6 +35,7 @@ pub mod coefficients;
 mod connection_tests;
 pub mod connections;
 pub mod cpu;
+pub mod cuda;
 pub mod draws;
 pub mod edit;
 pub mod fixed_point;

@@ -28,8 +28,9 @@ pub struct RowMaker<'a> {
     /// Numbers of pre- and postsynaptic neurons.
     pub sizes: [u32; 2],
     /// Exponent of the unit of a stored weight.
-    exponent: i32,
-    dt_ms: f64,
+    pub exponent: i32,
+    /// Time step, ms.
+    pub dt_ms: f64,
     /// Positions of the pre- and postsynaptic neurons, µm.
     positions: [&'a [[f32; 3]]; 2],
     /// Edge list of the projection.
@@ -72,7 +73,7 @@ impl<'a> RowMaker<'a> {
     }
 
     /// Whether both ends are the same population, so that autapses are possible.
-    const fn is_own(&self) -> bool {
+    pub const fn is_own(&self) -> bool {
         self.plan.from == self.plan.to
     }
 

@@ -1,0 +1,407 @@
+//! Networks from rules on an NVIDIA GPU: the step of [`cpu`](super::cpu), bit for bit, without a wait of the host per step.
+//!
+//! A thread steps one neuron and then adds the rows of the spikes of its block to the sums of the next steps. If the device holds
+//! all neurons at once, `step_rules_persistent` takes up to 256 steps per launch, with a grid barrier between them; otherwise up
+//! to 64 launches of `step_rules` are one CUDA graph. `deliver_rules`, launched first, delivers the spikes of the step before.
+//!
+//! The host controls the clock: it launches steps and, one launch later, reads and sorts their spikes while the next steps run.
+//! Spikes are held in a ring that is large enough for the refractory periods of the neurons, so it cannot overflow.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | [`kernels`] | declarations of kernels and device structs |
+//! | `connect` | connections, made on the device |
+//! | `tables` | populations, projections and inputs in the layout of the kernels; sizes |
+//! | `buffers` | device memory |
+//! | `queue` | launched graphs and their readback |
+//! | `state` | saved states |
+
+mod buffers;
+mod connect;
+pub mod kernels;
+mod queue;
+mod simulation;
+mod state;
+mod tables;
+
+use super::{
+    coefficients::{
+        Coefficients,
+        index::{COUNT, REST},
+    },
+    plan::{self, Plan},
+};
+use crate::{
+    gpu::{Gpu, GpuError, Graph, Grid, Pass},
+    kinds::{
+        shared::field_readback::{FieldReadback, ReadsFields as _},
+        spiking::{
+            cuda::stimuli::{DeviceStimuli, ManualKick},
+            host_state::{HostState, check_finite},
+            params::Params,
+            setup::Setup,
+            stimuli::StimulusPlan,
+        },
+    },
+    num::{
+        hash::StreamHash,
+        rng::{Draw, Purpose},
+    },
+    sim::{Buffers as _, BuildContext, MemoryReport, NonFinite, Progress, SimError},
+};
+use buffers::{MAX_LAUNCH_STEPS, RulesBuffers};
+use kernels::{
+    DeliverRules, RulesClock, RulesConnectKernels, RulesKernels, RulesTables, StepRules, StepRulesPersistent,
+};
+use queue::Queue;
+use std::sync::Arc;
+use tables::{Layout, Sizes};
+
+/// Maximum number of steps per graph.
+const MAX_GRAPH_STEPS: u64 = 64;
+/// Number of lengths of a launch: 1, 2, 4, … steps.
+const LENGTHS: usize = MAX_LAUNCH_STEPS.ilog2() as usize + 1;
+/// Maximum number of threads of a block of the persistent kernel, so that no register is spilled.
+const PERSISTENT_THREADS: u32 = 768;
+/// Maximum size of the tables that the persistent kernel keeps in shared memory, bytes.
+const MAX_TABLE_BYTES: u32 = 1 << 15;
+/// Name in [`Execution`](crate::sim::Execution) for a launch per step in place of the persistent kernel.
+const LAUNCHES: &str = "launches";
+
+/// Arguments of both step kernels, with the kernel's own ones.
+macro_rules! step {
+    ($Kernel:ident, $m:ident, { $($own:tt)* }) => {
+        $Kernel {
+            model: $m.model.buf(),
+            clock: $m.clock.buf(),
+            populations: &$m.populations,
+            population_of: &$m.population_of,
+            values: &$m.values,
+            inputs: &$m.inputs,
+            tables: &$m.tables,
+            kicking: $m.kicking.buf(),
+            sources: &$m.sources,
+            chances: &$m.chances,
+            masks: &$m.masks,
+            trains: &$m.trains,
+            kicks: &$m.kicks,
+            marks: &$m.marks,
+            traced: &$m.traced,
+            projections: &$m.projections,
+            outgoing: &$m.outgoing,
+            far_delays: &$m.far_delays,
+            starts: &$m.starts,
+            splits: &$m.splits,
+            words: &$m.words,
+            weights: &$m.weights,
+            gain_of: &$m.gain_of,
+            gains: &$m.gains,
+            lists: &mut $m.lists,
+            spikes: &mut $m.spikes,
+            sums: &mut $m.sums,
+            state: &mut $m.state,
+            non_finite: &mut $m.non_finite,
+            samples: &mut $m.samples,
+            $($own)*
+        }
+    };
+}
+
+/// A network from rules on an NVIDIA GPU.
+pub struct RulesSim {
+    host: HostState<f32>,
+    /// Plan of the current parameters.
+    plan: Plan,
+    /// Hash of all connections.
+    connections: StreamHash,
+    layout: Layout,
+    gpu: Arc<Gpu>,
+    kernels: RulesKernels,
+    memory: RulesBuffers,
+    /// Captured graphs of 1, 2, 4, … steps.
+    graphs: [Option<Graph>; LENGTHS],
+    queue: Queue,
+    /// Grid of `step_rules`.
+    grid: Grid,
+    /// Grid of `step_rules_persistent`, if the device holds all neurons.
+    persistent: Option<Grid>,
+    /// Sizes of the tables that the persistent kernel keeps in shared memory.
+    table_sizes: RulesTables,
+    /// Maximum number of steps per launch, so that the ring of spikes suffices.
+    longest: u64,
+    /// Manual kicks with their steps.
+    manual: Vec<ManualKick>,
+    /// Steps of the listed kicks, ascending, in the order of the kicks on the device.
+    listed: Vec<u64>,
+    /// First step with different stimuli.
+    until: u64,
+    /// First neuron with a non-finite potential, until it is reported.
+    non_finite: Option<NonFinite>,
+    readback: FieldReadback,
+}
+
+impl RulesSim {
+    /// Makes the connections, unless they exist, and creates the network at step 0. Fails if a stimulus is invalid, memory is
+    /// exhausted, or `progress` cancels.
+    pub fn new(
+        params: &Params,
+        context: &BuildContext,
+        setup: Arc<Setup>,
+        gpu: &Arc<Gpu>,
+        progress: &Progress,
+    ) -> Result<Self, SimError> {
+        let plan = plan::plan(params)?;
+        let host = HostState::new(params, context, setup.clone())?;
+        let network = setup.rules()?;
+        let connecting = RulesConnectKernels::load(gpu)?;
+        let drafts = connect::drafts(gpu, &connecting, network, progress)?;
+        let synapses: Vec<u64> = drafts.iter().map(connect::Draft::synapses).collect();
+        let coefficients = Coefficients::derive(params, &plan, context.seed, &host.plan.at(0, plan.n));
+        let sizes = Sizes::new(&plan, &synapses, &coefficients);
+        let layout = Layout::new(&plan, &synapses, &sizes);
+        let mut memory = RulesBuffers::new(gpu, &sizes, &layout, context.seed)?;
+        let connections = connect::fill(&mut memory, &connecting, network, &drafts, &layout.projections, progress)?;
+        let kernels = RulesKernels::load(gpu)?;
+        let is_wanted = context.kernels.get("step") != Some(LAUNCHES);
+        let table_sizes = tables::table_sizes(&plan, &tables::inputs(&plan));
+        let shared = tables::shared_bytes(&plan, &table_sizes).next_multiple_of(1 << 12).min(MAX_TABLE_BYTES);
+        let persistent = persistent_grid(plan.stride, gpu.multiprocessors, shared).filter(|_| is_wanted);
+        let persistent = match persistent {
+            Some(grid) if kernels.fits_persistent(grid)? => Some(grid),
+            _ => None,
+        };
+        let mut sim = Self {
+            grid: grid(plan.stride, threads_per_block(plan.stride, gpu.multiprocessors)),
+            persistent,
+            table_sizes: RulesTables::default(),
+            kernels,
+            memory,
+            graphs: [const { None }; LENGTHS],
+            queue: Queue::new(gpu)?,
+            longest: MAX_LAUNCH_STEPS,
+            manual: vec![],
+            listed: vec![],
+            until: 0,
+            non_finite: None,
+            readback: FieldReadback::default(),
+            gpu: gpu.clone(),
+            host,
+            plan,
+            connections,
+            layout,
+        };
+        sim.write_start()?;
+        gpu.synchronize()?;
+        Ok(sim)
+    }
+
+    /// Applies the stimuli and parameters of step 0, and writes the potentials before it, drawn at the addresses of the CPU; all
+    /// else must be cleared.
+    fn write_start(&mut self) -> Result<(), SimError> {
+        let coefficients = self.apply_stimuli(0)?;
+        let (params, seed) = (&self.host.params, self.host.context.seed);
+        let mut potentials = vec![0.0; self.plan.stride as usize];
+        for (i, population) in self.plan.populations.iter().enumerate() {
+            for of in 0..population.n {
+                let at = Draw { seed, purpose: Purpose::Start, step: 0, lane: population.first + of };
+                let rest = f64::from(coefficients.value(i, REST, of));
+                let start = params.populations[i].v_start.draw(at) - rest;
+                potentials[(population.state + of) as usize] = start as f32;
+            }
+        }
+        Ok(self.memory.state.write_at(0, &potentials)?)
+    }
+
+    fn run(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
+        let end = self.host.step + u64::from(steps);
+        let step = self.host.step;
+        self.non_finite = None;
+        if !self.host.manual_kicks.is_empty() {
+            let given = self.host.manual_kicks.drain(..);
+            self.manual.extend(given.map(|(lane, weight)| ManualKick { step, lane, weight: weight.into() }));
+            self.host.stimuli_changed = true;
+        }
+        while self.host.step < end && self.non_finite.is_none() {
+            let next = self.queue.next_step(self.host.step);
+            if next < end && self.queue.has_room() {
+                self.launch(next, end, pass)?;
+                self.convert_fields()?;
+            } else {
+                self.collect(pass)?;
+            }
+        }
+        // This loop runs only after a non-finite potential, because the clock must match the state of the neurons.
+        while self.queue.has_launches() {
+            self.collect(pass)?;
+        }
+        self.manual.retain(|kick| kick.step >= self.host.step);
+        pass.collect()?;
+        check_finite(self.non_finite.take().into_iter(), &self.host.setup.neurons)
+    }
+
+    /// Launches one graph of steps from `step` on, at most to `end`.
+    fn launch(&mut self, step: u64, end: u64, pass: &mut Pass) -> Result<(), SimError> {
+        if self.host.stimuli_changed || step >= self.until {
+            self.apply_stimuli(step)?;
+        }
+        // Launches become shorter towards the end, so that little is left to read after the last one.
+        let left = end.min(self.until) - step;
+        let most = if self.persistent.is_some() { MAX_LAUNCH_STEPS } else { MAX_GRAPH_STEPS };
+        let n = 1_u64 << left.min(left.div_ceil(2).max(16)).min(self.longest).min(most).ilog2();
+        let place = |step: u64| self.listed.partition_point(|kick| *kick < step) as u32;
+        let (kick_from, kick_to) = (place(step), place(step + n));
+        self.memory.clock.set(RulesClock { step, kick_from, kick_to, slot: self.queue.slot(), pad: 0 })?;
+        // In a profiled batch, one launch is measured; a graph is launched kernel by kernel, with events between the kernels.
+        let is_measured = pass.profiled && !self.queue.is_measured();
+        if is_measured {
+            pass.measures_steps(n as u32);
+        }
+        let mut unmeasured = Pass::default();
+        match self.persistent {
+            Some(_) => self.record(n, if is_measured { pass } else { &mut unmeasured })?,
+            None if is_measured => self.record(n, pass)?,
+            None => self.graph(n)?.launch()?,
+        }
+        let n_traced = self.memory.model.value().n_traced as usize;
+        Ok(self.queue.sent(step..step + n, n_traced, is_measured)?)
+    }
+
+    fn graph(&mut self, n: u64) -> Result<&mut Graph, GpuError> {
+        let at = n.ilog2() as usize;
+        if self.graphs[at].is_none() {
+            let gpu = self.gpu.clone();
+            // SAFETY: buffers are only replaced together with the graphs (`clear_graphs`).
+            self.graphs[at] = Some(unsafe { Graph::capture(&gpu, |pass| self.record(n, pass)) }?);
+        }
+        self.graphs[at].as_mut().ok_or_else(|| GpuError::Driver {
+            doing: "launching a captured step".to_owned(),
+            why: "it was not captured".to_owned(),
+        })
+    }
+
+    /// Removes the captured graphs, because a buffer was replaced.
+    fn clear_graphs(&mut self) {
+        self.graphs = [const { None }; LENGTHS];
+    }
+
+    /// Launches the kernels of `n` steps.
+    fn record(&mut self, n: u64, pass: &mut Pass) -> Result<(), GpuError> {
+        let Self { memory: m, kernels, .. } = self;
+        DeliverRules {
+            model: m.model.buf(),
+            clock: m.clock.buf(),
+            populations: &m.populations,
+            projections: &m.projections,
+            outgoing: &m.outgoing,
+            far_delays: &m.far_delays,
+            starts: &m.starts,
+            splits: &m.splits,
+            words: &m.words,
+            weights: &m.weights,
+            gain_of: &m.gain_of,
+            gains: &m.gains,
+            lists: &mut m.lists,
+            spikes: &m.spikes,
+            sums: &mut m.sums,
+        }
+        .launch(kernels, pass, 2 * m.gpu.multiprocessors * 256)?;
+        if let Some(grid) = self.persistent {
+            let (n_steps, table_sizes) = (n as u32, self.table_sizes);
+            return step!(StepRulesPersistent, m, { n_steps, table_sizes, barrier: &mut m.barrier })
+                .launch(kernels, pass, grid);
+        }
+        (0..n as u32).try_for_each(|index| {
+            let delivers = u32::from(u64::from(index) + 1 < n);
+            step!(StepRules, m, { index, delivers }).launch(kernels, pass, self.grid)
+        })
+    }
+
+    /// Applies the stimuli that are active from `step` on, and the current parameters; all steps before it must be launched.
+    /// Returns the coefficients.
+    fn apply_stimuli(&mut self, step: u64) -> Result<Coefficients, SimError> {
+        let stimuli = self.host.plan.at::<f32>(step, self.plan.n);
+        let image = DeviceStimuli::new(&stimuli, &self.manual, self.plan.n);
+        let coefficients = Coefficients::derive(&self.host.params, &self.plan, self.host.context.seed, &stimuli);
+        let inputs = tables::inputs(&self.plan);
+        let populations = tables::populations(&self.plan, &coefficients, &inputs.ranges, &self.layout.ranges);
+        self.table_sizes = tables::table_sizes(&self.plan, &inputs);
+        if let Some(Grid::Cooperative { block, shared_bytes, .. }) = self.persistent {
+            let fits = coefficient_bytes(block) + tables::shared_bytes(&self.plan, &self.table_sizes) <= shared_bytes;
+            self.table_sizes.cached = fits.into();
+        }
+        self.fit_ring(&coefficients, step)?;
+        let replaced = self.memory.upload_stimuli(&image)?;
+        if self.memory.upload_parameters(&populations, &coefficients.values, &inputs)? || replaced {
+            self.clear_graphs();
+        }
+        self.listed = image.kick_steps();
+        self.until = stimuli.until;
+        self.host.stimuli_changed = false;
+        Ok(coefficients)
+    }
+
+    /// Sets the length of graphs so that the ring of spikes suffices; replaces the ring if not even one step fits, after reading
+    /// the launched graphs.
+    fn fit_ring(&mut self, coefficients: &Coefficients, step: u64) -> Result<(), SimError> {
+        let most = |plan: &Plan, steps| tables::most_spikes(plan, coefficients, tables::window(plan, steps));
+        let ring = self.memory.spikes.len() as u64;
+        let longest = (0..LENGTHS).rev().map(|i| 1_u64 << i).find(|steps| most(&self.plan, *steps) <= ring);
+        if longest.is_none() {
+            while self.queue.has_launches() {
+                self.collect(&mut Pass::default())?;
+            }
+            let spikes = state::in_transit(&self.memory, &self.plan, step)?;
+            self.memory.replace_spikes(most(&self.plan, 1))?;
+            state::write_in_transit(&mut self.memory, &spikes)?;
+            self.clear_graphs();
+        }
+        self.longest = longest.unwrap_or(1);
+        Ok(())
+    }
+
+    /// Waits for the oldest graph and reads its results.
+    fn collect(&mut self, pass: &mut Pass) -> Result<(), SimError> {
+        let kernel = if self.persistent.is_some() { "step_rules_persistent" } else { "step_rules" };
+        let reading = self.queue.collect(&self.memory, &mut self.host.measurements, kernel, pass)?;
+        let Some((step, non_finite)) = reading else { return Ok(()) };
+        self.host.step = step;
+        if non_finite.is_some() {
+            self.memory.non_finite.write(&[u64::MAX])?;
+        }
+        self.non_finite = self.non_finite.or(non_finite);
+        Ok(())
+    }
+}
+
+/// Returns the number of threads of a block, so that small networks occupy all multiprocessors.
+fn threads_per_block(stride: u32, multiprocessors: u32) -> u32 {
+    (stride / multiprocessors.max(1)).next_power_of_two().clamp(32, 256)
+}
+
+/// Returns the grid of a kernel with a thread per neuron.
+fn grid(stride: u32, threads: u32) -> Grid {
+    Grid::Blocks { blocks: [stride.div_ceil(threads), 1, 1], threads: [threads, 1, 1], shared_bytes: 0 }
+}
+
+/// Returns the shared memory for the coefficients of the neurons of a block, bytes.
+const fn coefficient_bytes(threads: u32) -> u32 {
+    4 * COUNT as u32 * threads
+}
+
+/// Returns the grid with at most one block per multiprocessor, and shared memory for coefficients and `table_bytes`; `None` if it
+/// has fewer threads than neurons.
+fn persistent_grid(stride: u32, multiprocessors: u32, table_bytes: u32) -> Option<Grid> {
+    let threads = stride.div_ceil(multiprocessors.max(1)).next_multiple_of(32).max(128);
+    let blocks = stride.div_ceil(threads);
+    let shared_bytes = coefficient_bytes(threads) + table_bytes;
+    (threads <= PERSISTENT_THREADS).then_some(Grid::Cooperative { blocks, block: threads, shared_bytes })
+}
+
+/// Returns the memory of a new simulation, with the coefficients of constant parameters.
+pub fn predict(params: &Params, plan: &Plan) -> MemoryReport {
+    let synapses: Vec<u64> = plan.projections.iter().map(|p| p.synapses).collect();
+    let coefficients = Coefficients::derive(params, plan, 0, &StimulusPlan::default().at(0, plan.n));
+    let mut report = RulesBuffers::predict(&Sizes::new(plan, &synapses, &coefficients));
+    report += Queue::predict();
+    report
+}

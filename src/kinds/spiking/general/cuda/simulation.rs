@@ -1,0 +1,162 @@
+//! Implements [`HostSim`] for this backend.
+
+use super::{
+    LAUNCHES, RulesSim,
+    kernels::{ReadRulesPotentials, RulesConnectKernels, RulesKernels},
+    state,
+};
+use crate::{
+    gpu::{KernelFacts, Pass},
+    kinds::{
+        shared::{
+            field_readback::{Field, FieldReadback, ReadsFields},
+            host_sim::HostSim,
+        },
+        spiking::{
+            general::edit,
+            host_state::{Edit, HostState},
+            probes, requests,
+        },
+    },
+    params::Change,
+    sim::{
+        Action, Answer, Buffers as _, Effect, Execution, MemoryReport, ProbeId, Progress, Reading, Request, SimError,
+        Snapshot, Tap,
+    },
+};
+
+impl HostSim for RulesSim {
+    type Host = HostState<f32>;
+
+    fn host(&self) -> &Self::Host {
+        &self.host
+    }
+
+    fn host_mut(&mut self) -> &mut Self::Host {
+        &mut self.host
+    }
+
+    fn apply_change(&mut self, change: &Change) -> Result<Effect, SimError> {
+        let Some(plan) = edit::plan_after(&self.host.params, &self.plan, change)? else {
+            return Ok(Effect::NeedsRebuild);
+        };
+        if matches!(self.host.edit(change)?, Edit::Rebuild) {
+            return Ok(Effect::NeedsRebuild);
+        }
+        self.plan = plan;
+        self.host.stimuli_changed = true;
+        Ok(Effect::Applied)
+    }
+
+    fn perform(&mut self, action: &Action) -> Result<(), SimError> {
+        self.host.act(action)
+    }
+
+    fn select_taps(&mut self, taps: &[Tap]) -> Result<(), SimError> {
+        let before = self.host.measurements.traced.clone();
+        self.host.measurements.tap(taps, self.host.step)?;
+        if self.host.measurements.traced != before {
+            let traced: Vec<u32> = self.host.measurements.traced.iter().map(|i| self.plan.state_of(*i)).collect();
+            if self.memory.set_traced(&traced)? {
+                self.clear_graphs();
+            }
+        }
+        Ok(())
+    }
+
+    fn take_steps(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
+        self.run(steps, pass)
+    }
+
+    fn read_fields(&mut self, probes: &[ProbeId], may_lag: bool) -> Result<Vec<Reading>, SimError> {
+        let fields = self.read_copied(probes.to_vec(), may_lag)?;
+        Ok(fields.into_iter().map(|(_, field)| field).collect())
+    }
+
+    fn answer(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+        requests::answer(&self.host.setup, request, progress)
+    }
+
+    fn write_state(&mut self) -> Result<Snapshot, SimError> {
+        state::write(self)
+    }
+
+    fn read_state(&mut self, from: &Snapshot) -> Result<(), SimError> {
+        state::read(self, from)
+    }
+
+    fn return_to_start(&mut self) -> Result<(), SimError> {
+        self.host.rewind();
+        self.queue.restart()?;
+        self.manual.clear();
+        self.memory.clear()?;
+        self.write_start()
+    }
+
+    fn reseed(&mut self, seed: u64) -> Result<bool, SimError> {
+        self.host.reseed(seed)?;
+        let (mut model, mut kicking) = (self.memory.model.value(), self.memory.kicking.value());
+        (model.seed, kicking.seed) = (seed, seed);
+        self.memory.model.set(model)?;
+        self.memory.kicking.set(kicking)?;
+        Ok(true)
+    }
+
+    fn kernel_facts(&self) -> Vec<KernelFacts> {
+        let own = [RulesKernels::SPEC.id(), RulesConnectKernels::SPEC.id()];
+        self.gpu.kernel_facts().into_iter().filter(|k| own.contains(&k.module())).collect()
+    }
+
+    fn executes_on(&self) -> Execution {
+        let step = if self.persistent.is_some() { "persistent" } else { LAUNCHES };
+        Execution::cuda(&self.gpu).with([("step", step)])
+    }
+
+    fn held_memory(&self) -> MemoryReport {
+        let mut report = self.memory.held();
+        self.queue.report(&mut report);
+        report.host("measurements", self.host.measurements.n_bytes());
+        report.host("names and positions", self.host.setup.neurons.n_bytes());
+        report
+    }
+}
+
+impl ReadsFields for RulesSim {
+    fn readback(&mut self) -> &mut FieldReadback {
+        &mut self.readback
+    }
+
+    fn completed(&self) -> u64 {
+        self.host.step
+    }
+
+    fn start_fields(&mut self, probes: &[ProbeId]) -> Result<(), SimError> {
+        if probes.contains(&probes::V_FIELD) {
+            let m = &mut self.memory;
+            let stride = m.model.value().stride;
+            ReadRulesPotentials {
+                model: m.model.buf(),
+                populations: &m.populations,
+                population_of: &m.population_of,
+                values: &m.values,
+                state: &m.state,
+                v: &mut m.potentials,
+            }
+            .launch(&self.kernels, &mut Pass::default(), stride)?;
+            m.start_potentials()?;
+        }
+        Ok(())
+    }
+
+    fn finish_fields(&mut self, probes: &[ProbeId], step: u64) -> Result<Vec<Field>, SimError> {
+        let values = |probe: &ProbeId| -> Result<Field, SimError> {
+            let values = match *probe {
+                probes::LAST_SPIKE => self.host.measurements.since_last_spikes(step),
+                probes::RATE_FIELD => self.host.measurements.running_rates(step),
+                _ => self.memory.finish_potentials()?,
+            };
+            Ok((*probe, Reading::field(values)))
+        };
+        probes.iter().map(values).collect()
+    }
+}
