@@ -1,8 +1,8 @@
 //! `neuropil bench`: benchmarks of the device, of matrix multiplication, and of kinds.
 
 use super::{
-    bench_args::BenchArgs, bench_taps, device, error::CliError, progress::ProgressLine, signal, stdout::print_line,
-    torch,
+    bench_args::BenchArgs, bench_project, bench_taps, device, device::Chosen, error::CliError, progress::ProgressLine,
+    signal, stdout::print_line, torch,
 };
 use crate::{
     gpu::ceilings::{self, Ceiling, Limit},
@@ -27,15 +27,20 @@ type Job = Box<dyn FnOnce(&Progress) -> Result<Rows, SimError> + Send>;
 
 pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
     signal::listen();
-    if args.kind == "taps" {
+    let of_project = match args.kind.as_str() {
+        "taps" => Some(bench_taps::bench as fn(&BenchArgs, Chosen) -> Result<(), CliError>),
+        "project" => Some(bench_project::bench as _),
+        _ => None,
+    };
+    if let Some(bench) = of_project {
         let (gpu, threads) = (args.device.gpu.unwrap_or(0), args.threads.unwrap_or(0));
-        return bench_taps::bench(args, device::choose(args.device.choice, gpu, threads)?);
+        return bench(args, device::choose(args.device.choice, gpu, threads)?);
     }
     let Some(job) = job(args)? else {
         let known: Vec<&str> = Model::all().iter().filter(|model| model.bench().is_some()).map(Model::name).collect();
         let kind = &args.kind;
         return Err(CliError::Usage(format!(
-            "`{kind}` has no benchmark; benchmarks exist for `device`, `drawing`, `gemm`, `taps`, `window` and the kinds {}",
+            "`{kind}` has no benchmark; benchmarks exist for `device`, `drawing`, `gemm`, `project`, `taps`, `window` and the kinds {}",
             known.join(", ")
         )));
     };

@@ -14,6 +14,7 @@ pub(super) struct BenchArgs {
     /// thread at 1 and 30 million spikes per second, and with --examples or --project what the window costs running projects;
     /// `drawing` measures frames of the 3D view and of the raster on the graphics processor and on the software renderer, and
     /// compares their pictures; `taps` measures what five readings at 60 Hz cost a project;
+    /// `project` measures the speed of a project, the rates of its populations, and on a GPU its energy;
     /// `transformer` measures operations against their roofline and training steps, beside the fastest of several settings of
     /// PyTorch where `python3` has it;
     /// `synaptic` measures training steps, and with --text the losses of variants; `evolution` measures generations.
@@ -47,7 +48,10 @@ pub(super) struct BenchArgs {
     /// Training steps of a variant with --text.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub steps: u32,
-    /// Project file of `bench taps` or `bench window`; of `bench window` several.
+    /// Simulated time before the first measurement of `bench project`, with a unit.
+    #[arg(long, value_parser = duration_ms, allow_hyphen_values = true, value_name = "TIME")]
+    pub warm_up: Option<f64>,
+    /// Project file of `bench project`, `bench taps` or `bench window`; of `bench window` several.
     #[arg(long, value_name = "FILE", group = "measured")]
     pub project: Vec<PathBuf>,
     /// `bench window` with every example that starts without files; --only takes the name of one, or of a kind.

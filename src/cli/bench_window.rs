@@ -16,7 +16,7 @@ const DRAWING_SECS: f64 = 3.0;
 /// A measurement that needs the window's code.
 pub enum UiBench {
     /// UI-thread time, and the cost of the window for running projects.
-    Window(WindowBench),
+    Window(Box<WindowBench>),
     /// Times and pictures of frames on the graphics processor.
     Drawing(DrawingBench),
 }
@@ -32,7 +32,7 @@ impl UiBench {
                 pictures: args.pictures,
                 json: args.json,
             }),
-            false => Self::Window(WindowBench::of(args)),
+            false => Self::Window(Box::new(WindowBench::of(args))),
         }
     }
 }

@@ -8,6 +8,7 @@ mod ask;
 mod ask_args;
 mod bench;
 mod bench_args;
+mod bench_project;
 mod bench_taps;
 mod bench_window;
 mod branched;

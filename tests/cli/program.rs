@@ -359,6 +359,23 @@ fn the_window_is_measured_beside_a_run_without_it() {
 }
 
 #[test]
+fn a_project_is_measured_with_its_populations() {
+    let small = ["--set", "populations.0.size=80", "--set", "populations.1.size=20"];
+    let project = example("cuba.ron");
+    let words = ["--project", project.to_str().unwrap(), "--device", "cpu", "--duration", "100ms", "--json"];
+    let rows = json(&run(&[&["bench", "project", "--repeats", "2"], &words[..], &small[..]].concat()));
+    let row = &rows["cases"][0];
+    assert_eq!((&row["steps"], &row["populations"][0]["name"]), (&Json::from(1000), &Json::from("E")));
+    assert_eq!(row["populations"][1]["neurons"], 20);
+    let rates = row["populations"].as_array().unwrap().iter().map(|p| p["rate_hz"].as_f64().unwrap());
+    let spikes = row["totals"][0][1].as_f64().unwrap();
+    assert!((rates.zip([80.0, 20.0]).map(|(hz, n)| hz * n * 0.1).sum::<f64>() - spikes).abs() < 1e-6, "{row}");
+    assert!(row["realtime_factor"].as_f64().unwrap() > 0.0 && row["energy_j"].is_null(), "{row}");
+    let refused = run(&["bench", "project", "--project", "no.ron"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
+}
+
+#[test]
 fn populations_are_measured_and_replayed() {
     let rows = json(&run(&["bench", "nuclei", "--device", "cpu", "--threads", "1", "--only", "default-128", "--json"]));
     let row = &rows["cases"][0];
