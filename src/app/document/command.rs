@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub enum UiCommand {
     /// Creates a project of the open project's kind.
     NewLike,
-    /// Creates a project of the given kind.
+    /// Creates a project of the given kind, or from the further template of this name.
     New(&'static str),
     /// Opens a bundled example by name and runs it.
     Example(&'static str),

@@ -3,7 +3,7 @@
 use super::{
     cpu::{CpuSim, leaky::LeakySim},
     cuda::{self, CudaSim},
-    general::cpu::GeneralSim,
+    general::{cpu::GeneralSim, forecast},
     host_state,
     params::{NeuronModel, Params, Source, StatePrecision},
     predict::{self, NetworkSize},
@@ -14,9 +14,9 @@ use crate::{
     gpu::{Gpu, ModuleSpec},
     params::ParamWarning,
     sim::{
-        ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, Kind, MemoryReport, Preset, ProbeId,
-        ProbeSpec, Progress, RequestSpec, RooflineWork, Semantics, SimError, Simulation, StartRequest, StepCount, Tap,
-        TimeBase,
+        ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, GraphForecast, Kind, MemoryReport,
+        Preset, ProbeId, ProbeSpec, Progress, RequestSpec, RooflineWork, Semantics, SimError, Simulation, StartRequest,
+        StepCount, Tap, Template, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -43,6 +43,11 @@ impl Kind for SpikingKind {
         cuda::kernels::VariantKernels::SPEC,
     ];
     const TEMPLATE: &'static str = include_str!("../../../projects/new/spiking.ron");
+    const TEMPLATES: &'static [Template] = &[Template {
+        name: "rules",
+        title: "Network from rules",
+        file: include_str!("../../../projects/new/rules.ron"),
+    }];
     const EXAMPLES: &'static [Example] = super::examples::EXAMPLES;
     const BENCH: Option<Bench> = Some(super::bench::run);
     const PRESETS: &'static [Preset] = presets::PRESETS;
@@ -96,6 +101,10 @@ impl Kind for SpikingKind {
 
     fn scratch(params: &Params) -> MemoryReport {
         predict::scratch(params)
+    }
+
+    fn forecast(params: &Params) -> Option<GraphForecast> {
+        (params.network.source == Source::Rules).then(|| forecast::forecast(params))
     }
 
     fn warnings(params: &Params) -> Vec<ParamWarning> {

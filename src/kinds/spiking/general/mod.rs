@@ -37,6 +37,7 @@ pub mod cpu;
 pub mod draws;
 pub mod edit;
 pub mod fixed_point;
+pub mod forecast;
 pub mod network;
 pub mod plan;
 mod population;
