@@ -146,6 +146,10 @@ pub enum UiCommand {
     ToggleDev,
     /// Selects the dark, light or system theme.
     Theme(Theme),
+    /// Adds a node to the graph that the document describes.
+    AddNode,
+    /// Adds an input, or another item that belongs to a node, to the selected node.
+    AddToNode,
     /// Renames the selected tree item.
     Rename,
     /// Duplicates the selected tree item.
