@@ -60,6 +60,7 @@
 //! | step, batch | the unit of simulated time; the steps between two reads of the command channel |
 //! | element set, slot | the neurons or nuclei that fields and spikes index; a reusable element of a population |
 //! | individual | the occupant of a slot; its id is never reused |
+//! | graph, node, edge | lists of parameters that describe a network, such as populations and projections; drawn by an editor |
 //! | selection | a named query over elements, available in every kind: target, filter, colour |
 //! | intervention | a stimulus, a silencing or (in every kind) another value of a parameter over a span of time |
 //! | action | a single change of a running simulation, such as a voltage pulse |

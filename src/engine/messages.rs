@@ -111,6 +111,8 @@ pub struct SimSchema {
     pub probes: &'static [ProbeSpec],
     /// Probes without meaning for the present parameters, which views do not offer.
     pub unused: Vec<ProbeId>,
+    /// Whether the parameters describe a graph of nodes and edges.
+    pub has_graph: bool,
     /// Lane names per probe, for `Series` with fixed lanes.
     pub lanes: Vec<Vec<String>>,
     /// Values of each argument of each probe that can be tapped; for a finished run, the recorded values.
@@ -150,6 +152,7 @@ impl SimSchema {
             since_step: sim.clock().step,
             probes: sim.probes(),
             unused: vec![],
+            has_graph: false,
             lanes: ids().map(|id| sim.lanes(id)).collect(),
             choices: ids().map(|id| sim.choices(id)).collect(),
             levels: ids().map(|id| sim.levels(id)).collect(),

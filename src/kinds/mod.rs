@@ -4,9 +4,9 @@ use crate::{
     gpu::ModuleSpec,
     params::{ParamWarning, Params},
     sim::{
-        ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, FileValues, HuggingFaceModel, Kind,
-        MemoryReport, Preset, ProbeId, ProbeSpec, Progress, RequestSpec, RooflineWork, Semantics, ShareLevel, SimError,
-        Simulation, Snapshot, StepCount, TimeBase,
+        ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, FileValues, GraphForecast,
+        HuggingFaceModel, Kind, MemoryReport, Preset, ProbeId, ProbeSpec, Progress, RequestSpec, RooflineWork,
+        Semantics, ShareLevel, SimError, Simulation, Snapshot, StepCount, Template, TimeBase,
     },
 };
 
@@ -69,6 +69,9 @@ macro_rules! kinds {
 
             /// File of a new project; empty: the defaults.
             pub fn template(&self) -> &'static str { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::TEMPLATE, )* } }
+
+            /// Further new projects.
+            pub fn templates(&self) -> &'static [Template] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::TEMPLATES, )* } }
 
             /// Its example projects.
             pub fn examples(&self) -> &'static [Example] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::EXAMPLES, )* } }
@@ -135,6 +138,9 @@ macro_rules! kinds {
             pub fn n_parameters(&self) -> Option<u64> {
                 match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::n_parameters(p, None), )* }
             }
+
+            /// What a build makes of the nodes and edges of the parameters; `None` if they have none.
+            pub fn forecast(&self) -> Option<GraphForecast> { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::forecast(p), )* } }
 
             /// Warnings about values that are valid but unusual.
             pub fn warnings(&self) -> Vec<ParamWarning> { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::warnings(p), )* } }

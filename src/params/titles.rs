@@ -30,13 +30,28 @@ fn field_labels(group: &GroupSpec, field: usize) -> Vec<Cow<'static, str>> {
     parts.iter().map(|part| usize::from(part.field)).chain([field]).map(|f| group.params[f].label()).collect()
 }
 
-/// Returns the name of an item, or its number.
+/// Returns the label of an item, or its number.
 fn item_title(params: &dyn Params, id: ParamId) -> String {
-    let fields = params.groups()[usize::from(id.group)].fields();
-    let name = fields.iter().position(|spec| spec.role == Role::Name);
-    match name.map(|f| params.get(ParamId { field: f as u8, ..id })) {
-        Some(Value::Text(name)) if !name.is_empty() => name,
-        _ => (usize::from(id.item) + 1).to_string(),
+    let label = item_label(params, id.group.into(), id.item.into());
+    label.unwrap_or_else(|| (usize::from(id.item) + 1).to_string())
+}
+
+/// Returns the label of an item of a list: its name; the nodes of an edge, `E → I`; the node to which it belongs, `→ E`.
+/// `None` without a name or node.
+pub fn item_label(params: &dyn Params, group: usize, item: usize) -> Option<String> {
+    let text = |role: Role| {
+        let field = params.groups()[group].fields().iter().position(|spec| spec.role == role)?;
+        match params.get(ParamId { item: item as u16, ..ParamId::of(group, field) }) {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    };
+    let (from, to) = (text(Role::From), text(Role::To));
+    let known = |name: Option<String>| name.filter(|name| !name.is_empty());
+    match (&from, &to) {
+        (None, _) | (_, None) => known(text(Role::Name)).or_else(|| Some(format!("→ {}", known(text(Role::OfNode))?))),
+        (Some(from), Some(to)) if from.is_empty() && to.is_empty() => None,
+        _ => Some([from, to].map(|name| known(name).unwrap_or_else(|| "?".to_owned())).join(" → ")),
     }
 }
 

@@ -3,9 +3,14 @@
 use super::{Project, read};
 use crate::kinds::Model;
 
-/// Returns a new project of a kind: the template of the kind, or its defaults; `None` for an unknown kind.
-pub fn new_project(kind: &str) -> Option<Project> {
-    let model = Model::by_name(kind)?;
+/// Returns a new project of a kind, which is the template of the kind, or its defaults; or a further template by its name.
+/// `None` if there is neither.
+pub fn new_project(name: &str) -> Option<Project> {
+    let further = Model::all().into_iter().flat_map(|model| model.templates()).find(|template| template.name == name);
+    if let Some((project, _)) = further.and_then(|template| read(template.file).ok()) {
+        return Some(project);
+    }
+    let model = Model::by_name(name)?;
     let template = Some(model.template()).filter(|file| !file.is_empty()).and_then(|file| read(file).ok());
     Some(template.map_or_else(|| Project { model, ..Project::default() }, |(project, _)| project))
 }
@@ -15,6 +20,15 @@ mod tests {
     use super::*;
     use crate::sim::{DeviceKind, Progress, Shape};
     use std::path::Path;
+
+    #[test]
+    fn further_templates_are_readable_and_named_apart() {
+        for template in Model::all().into_iter().flat_map(|model| model.templates()) {
+            assert!(Model::by_name(template.name).is_none(), "{}", template.name);
+            let project = new_project(template.name).expect("a readable file");
+            assert_ne!(project.model, Model::by_name(project.model.name()).unwrap(), "{}", template.name);
+        }
+    }
 
     #[test]
     fn new_projects_are_small_driven_and_recorded() {

@@ -1,8 +1,8 @@
 //! Contract of a simulation kind, and its build context.
 
 use super::{
-    ActionSpec, Bench, Exactness, Example, FileValues, HuggingFaceModel, KernelChoices, MemoryReport, ProbeId,
-    ProbeSpec, RequestSpec, Semantics, SimError, Simulation, Snapshot, StepCount, Tap, TimeBase,
+    ActionSpec, Bench, Exactness, Example, FileValues, GraphForecast, HuggingFaceModel, KernelChoices, MemoryReport,
+    ProbeId, ProbeSpec, RequestSpec, Semantics, SimError, Simulation, Snapshot, StepCount, Tap, TimeBase,
 };
 use crate::{
     gpu::{Gpu, ModuleSpec},
@@ -170,6 +170,17 @@ pub struct Preset {
     pub set: &'static [&'static str],
 }
 
+/// New project that a kind offers besides its usual one.
+#[derive(Clone, Copy, Debug)]
+pub struct Template {
+    /// Identifier, different from the names of kinds.
+    pub name: &'static str,
+    /// Label in the menu.
+    pub title: &'static str,
+    /// Content of the project file.
+    pub file: &'static str,
+}
+
 /// Reference value in the bar of a timing row, as a share of the step time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShareLevel {
@@ -228,6 +239,8 @@ pub trait Kind {
     const PRESETS: &'static [Preset];
     /// Content of the file of a new project; empty for default parameters.
     const TEMPLATE: &'static str = "";
+    /// Further new projects of the kind.
+    const TEMPLATES: &'static [Template] = &[];
     /// Example projects of the kind.
     const EXAMPLES: &'static [Example] = &[];
     /// Benchmark that `neuropil bench KIND` runs; `None` if the kind has no benchmark.
@@ -288,6 +301,11 @@ pub trait Kind {
     fn scratch(params: &Self::Params) -> MemoryReport {
         let _ = params;
         MemoryReport::default()
+    }
+    /// Predicts what a build makes of the nodes and edges of the parameters; `None` if the parameters have none.
+    fn forecast(params: &Self::Params) -> Option<GraphForecast> {
+        let _ = params;
+        None
     }
     /// Returns warnings about values that are valid but unusual.
     fn warnings(params: &Self::Params) -> Vec<ParamWarning> {

@@ -11,6 +11,7 @@ mod exactness;
 mod example;
 mod execution;
 mod file_values;
+mod graph_forecast;
 mod host_memory;
 mod hugging_face;
 mod individuals;
@@ -43,11 +44,14 @@ pub use exactness::Exactness;
 pub use example::Example;
 pub use execution::{Execution, KernelChoices};
 pub use file_values::FileValues;
+pub use graph_forecast::{GraphForecast, GraphProblem};
 pub use host_memory::HostMemory;
 pub use hugging_face::{HuggingFaceModel, NamedTensor};
 pub use individuals::{FREE_SLOT, Individuals};
 pub use input_data::InputData;
-pub use kind::{BuildContext, Device, DeviceKind, Kind, Preset, Progress, RooflineWork, ShareLevel, StartRequest};
+pub use kind::{
+    BuildContext, Device, DeviceKind, Kind, Preset, Progress, RooflineWork, ShareLevel, StartRequest, Template,
+};
 pub use level::{Level, LevelUse};
 pub use lineage::{AttributeSpec, AttributeValue, Attributes, Birth, Death, EndCause, LifeEvent};
 pub use memory::{Held, MemoryReport};

@@ -6,6 +6,7 @@ mod continue_run;
 #[cfg(feature = "demo")]
 mod demo;
 mod figures;
+mod graph_editor;
 mod groups;
 mod hover;
 mod inspector;

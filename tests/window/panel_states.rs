@@ -209,6 +209,7 @@ fn the_simulations_cover_every_view() {
         lanes: (0..sim.probes().len()).map(|probe| sim.lanes(probe as u16)).collect(),
         sets: sim.sets().to_vec(),
         connectivity: sim.connectivity(),
+        has_graph: true, // `graph_editor` draws it
         ..SimSchema::default()
     };
     let brain = views::suggest(&schema(Subject::Brain.build(1, State::Live)));

@@ -50,7 +50,18 @@ const NAMES: [&str; 21] = [
 fn names_and_suggestions() {
     let schema = schema();
     let all: Vec<_> = views::ALL.iter().map(|v| v.name).collect();
-    let absent = ["matrix", "circle", "scatter", "phases", "lineage", "distribution", "texts", "tokens", "links"];
+    let absent = [
+        "matrix",
+        "circle",
+        "scatter",
+        "phases",
+        "lineage",
+        "distribution",
+        "texts",
+        "tokens",
+        "links",
+        "graph_editor",
+    ];
     let fitting: Vec<_> = all.iter().copied().filter(|name| !absent.contains(name)).collect();
     assert_eq!(fitting, NAMES, "this schema has no such shapes");
     assert_eq!(views::suggest(&schema), NAMES);

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub enum UiCommand {
     /// Creates a project of the open project's kind.
     NewLike,
-    /// Creates a project of the given kind.
+    /// Creates a project of the given kind, or from the further template of this name.
     New(&'static str),
     /// Opens a bundled example by name and runs it.
     Example(&'static str),
@@ -146,6 +146,10 @@ pub enum UiCommand {
     ToggleDev,
     /// Selects the dark, light or system theme.
     Theme(Theme),
+    /// Adds a node to the graph that the document describes.
+    AddNode,
+    /// Adds an input, or another item that belongs to a node, to the selected node.
+    AddToNode,
     /// Renames the selected tree item.
     Rename,
     /// Duplicates the selected tree item.

@@ -1,19 +1,16 @@
-//! Labels and removal of list items, and values of groups that were chosen before.
+//! Labels of list items, and values of groups that were chosen before.
 
-use crate::params::{
-    Change, GroupSpec, ParamId, ParamSpec, Params, Role, Value, ValueType, interventions::Intervention, path,
-};
+use crate::params::{GroupSpec, ParamSpec, Params, Role, Value, ValueType, interventions::Intervention, path, titles};
 use std::collections::BTreeMap;
 
-/// Returns the label of a list item: its name, otherwise the parameter that it sets, otherwise the noun and its number.
+/// Item of a list: index of the group, and index of the item.
+pub type Item = (usize, usize);
+
+/// Returns the label of a list item: its name or its nodes, otherwise the parameter that it sets, otherwise the noun and its
+/// number.
 pub fn item_name(params: &dyn Params, group: usize, item: usize) -> String {
-    let spec = params.groups()[group];
-    let name = spec.fields().iter().position(|p| p.role == Role::Name);
-    let value = name.map(|f| params.get(ParamId { item: item as u16, ..ParamId::of(group, f) }));
-    match value {
-        Some(Value::Text(text)) if !text.is_empty() => text,
-        _ => setting(params, group, item).unwrap_or_else(|| format!("{} {}", item_noun(spec), item + 1)),
-    }
+    let named = titles::item_label(params, group, item).or_else(|| setting(params, group, item));
+    named.unwrap_or_else(|| format!("{} {}", item_noun(params.groups()[group]), item + 1))
 }
 
 /// Formats the setting of an intervention: `Coupling = 0`; `None` if it sets no parameter.
@@ -37,17 +34,6 @@ pub fn item_noun(group: GroupSpec) -> String {
     match group.role {
         Role::Interventions if group.params.iter().any(acts_on_elements) => "Stimulus".to_owned(),
         _ => group.label().trim_end_matches('s').to_owned(),
-    }
-}
-
-/// Removes an item of a list group, if it exists.
-pub fn remove_item(params: &mut dyn Params, group: usize, item: usize) {
-    let id = ParamId::list(group);
-    if let Value::Rows(mut rows) = params.get(id)
-        && item < rows.len()
-    {
-        rows.remove(item);
-        params.set(&Change { id, value: Value::Rows(rows) });
     }
 }
 

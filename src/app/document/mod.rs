@@ -10,6 +10,7 @@ pub mod cursor;
 pub mod features;
 pub mod figure_settings;
 pub mod filter;
+pub mod graph;
 pub mod groups;
 pub mod history;
 pub mod in_force;

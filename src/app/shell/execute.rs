@@ -2,7 +2,7 @@
 
 use super::{
     App,
-    actions::{figures, files, probing, profiling, recording, requests, run_folders, runs, shape},
+    actions::{figures, files, graph, probing, profiling, recording, requests, run_folders, runs, shape},
     dialogs::{
         Dialog,
         answers::Purpose,
@@ -19,7 +19,9 @@ use crate::{
     app::{
         document::{
             command::{Intent, UiCommand},
+            graph::refusal,
             interventions::{self, Intervention},
+            items,
             layout::Page,
             open_document::Document,
             session::Session,
@@ -65,7 +67,7 @@ pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
         UiCommand::UndoSteps(steps) => (0..steps.unsigned_abs()).for_each(|_| travel(app, steps < 0)),
         UiCommand::ResetParameters => reset_parameters(&mut app.document.session),
         UiCommand::UseShape => shape::take(&app.document, &mut app.host, &mut app.messages),
-        UiCommand::RunPause => run_pause(&mut app.document, &mut app.workspace),
+        UiCommand::RunPause => run_pause(&mut app.document, &mut app.workspace, &mut app.messages),
         UiCommand::Step | UiCommand::StepMore | UiCommand::Rewind if app.document.session.live.playback.is_some() => {
             move_in_playback(app, &command);
         }
@@ -124,6 +126,8 @@ pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
         UiCommand::OpenAnother(name) => app.workspace.open_another(name, &app.document.session.live.schema),
         UiCommand::Home => app.workspace.is_home = !app.workspace.is_home,
         UiCommand::Workspace(at) => show_workspace(app, at),
+        UiCommand::AddNode => add_to_graph(app, false),
+        UiCommand::AddToNode => add_to_graph(app, true),
         UiCommand::Rename => rename_item(app),
         UiCommand::Duplicate => duplicate_item(app),
         UiCommand::Delete => delete_item(app),
@@ -318,7 +322,7 @@ fn select_none(app: &mut App) {
 }
 
 /// Runs or pauses the simulation; in playback, starts or stops playing.
-fn run_pause(document: &mut Document, workspace: &mut Workspaces) {
+fn run_pause(document: &mut Document, workspace: &mut Workspaces, messages: &mut Messages) {
     workspace.is_home &= document.session.live.running; // a run that starts is shown
     let runs_again = document.session.runs_again();
     let live = &mut document.session.live;
@@ -331,6 +335,8 @@ fn run_pause(document: &mut Document, workspace: &mut Workspaces) {
             live.rewind();
         }
         live.play();
+    } else if let Some(why) = refusal(&document.session.project.model) {
+        messages.notify(Level::Warning, format!("Cannot build the simulation. {why}"));
     } else {
         document.session.build(true);
     }
@@ -346,6 +352,14 @@ fn move_in_playback(app: &mut App, command: &UiCommand) {
     });
 }
 
+/// Adds a node to the graph of the document, or an item to the selected node.
+fn add_to_graph(app: &mut App, is_attached: bool) {
+    let App { document, workspace, panels, messages, .. } = app;
+    if let Some(edit) = graph::addition(workspace, is_attached) {
+        graph::edit(document, workspace, panels, messages, &edit);
+    }
+}
+
 /// Starts renaming the selected item of the project tree.
 fn rename_item(app: &mut App) {
     let params = app.document.session.project.model.params();
@@ -356,17 +370,22 @@ fn rename_item(app: &mut App) {
 
 /// Duplicates the selected item of the project tree.
 fn duplicate_item(app: &mut App) {
-    let params = app.document.session.project.model.params_mut();
+    let project = &mut app.document.session.project;
+    let params = project.model.params_mut();
     if let Some(item) = app.panels.tree.item(&app.panels.sets, params) {
+        let name = items::item_name(params, item.0, item.1);
         app.panels.tree.duplicate(item, params);
+        app.document.session.history.commit_as(project, &format!("duplicate “{name}”"));
     }
 }
 
 /// Deletes the selected item of the project tree.
 fn delete_item(app: &mut App) {
-    let params = app.document.session.project.model.params_mut();
+    let project = &mut app.document.session.project;
+    let params = project.model.params_mut();
     if let Some(item) = app.panels.tree.item(&app.panels.sets, params) {
         let name = app.panels.tree.delete(item, params);
+        app.document.session.history.commit_as(project, &format!("delete “{name}”"));
         app.messages.notify(Level::Info, format!("Deleted “{name}”. Undo restores it"));
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{
     App,
-    actions::{arrivals, attention, figures, files, requests, sweep, unrecorded},
+    actions::{arrivals, attention, figures, files, graph, requests, sweep, unrecorded},
     commands::{self, Around},
     dev,
     dialogs::{self, ask, import, paths, preferences, recovery::AtRisk, shortcuts_sheet, trees},
@@ -194,8 +194,9 @@ fn do_queued(app: &mut App, ctx: &egui::Context, queue: Queue) {
 /// Ends a frame: sends edits to the engine, adds them to the history, and saves the document if that is due.
 fn end_frame(app: &mut App, ctx: &egui::Context) {
     let (pointer_down, typing) = (ctx.input(|i| i.pointer.any_down()), ctx.text_edit_focused());
-    let App { document, panels, messages, .. } = &mut *app;
+    let App { document, workspace, panels, messages, .. } = &mut *app;
     sets::follow_names(&mut document.session, &mut panels.sets);
+    graph::follow_names(document, workspace);
     let shown_step = document.time.shown(document.session.live.clock.step);
     if document.session.reconcile(pointer_down, typing, ctx.input(|i| i.time), shown_step) {
         ctx.request_repaint_after(Duration::from_millis(200));

@@ -12,7 +12,7 @@ use super::{
         status, tabs, time_panel, topbar, tree,
     },
     queue::{Queue, ShellRequest},
-    workspace::TabRename,
+    workspace::{TabRename, Workspaces},
 };
 use crate::app::{
     kit::{icons, theme::Tokens},
@@ -23,6 +23,7 @@ use std::time::Instant;
 
 /// Draws the window.
 pub fn panels_ui(app: &mut App, ui: &mut Ui, queue: &mut Queue) {
+    update_graph(app);
     let is_shown = app.document.session.live.is_loaded() && !app.workspace.is_home;
     let secs = ui.input(|i| f64::from(i.unstable_dt.min(0.25)));
     if is_shown && app.document.play_past(secs) {
@@ -42,6 +43,15 @@ pub fn panels_ui(app: &mut App, ui: &mut Ui, queue: &mut Queue) {
     app.host.frames.laid_out(Part::Centre, since);
     drawers_ui(app, ui, centre, queue);
     subscribe(app);
+}
+
+/// Updates the graph that the views show to the document.
+fn update_graph(app: &mut App) {
+    let App { document, workspace, panels, .. } = app;
+    let (model, graph) = (&document.session.project.model, &mut workspace.graph);
+    graph.update(model);
+    graph.selected = panels.tree.item(&panels.sets, model.params());
+    graph.is_read_only = document.session.live.playback.is_some();
 }
 
 /// Draws all panels except the centre. Returns the index and the new title of a renamed workspace.
@@ -112,6 +122,7 @@ fn drawers_ui(app: &mut App, ui: &Ui, centre: egui::Rect, queue: &mut Queue) {
 
 /// Draws the centre: the views, or a page instead of them.
 pub fn centre_ui(app: &mut App, ui: &mut Ui, queue: &mut Queue) {
+    app.workspace.show_editor_alone(false);
     let live = &app.document.session.live;
     let is_empty = !live.is_loaded() || live.schema.probes.is_empty();
     if app.workspace.is_home {
@@ -121,7 +132,7 @@ pub fn centre_ui(app: &mut App, ui: &mut Ui, queue: &mut Queue) {
         return opening::ui(ui, file, queue);
     }
     if is_empty && !app.workspace.page().needs_no_simulation() {
-        return welcome::ui(ui, &app.command_state(), &app.host.devices, queue);
+        return unbuilt_ui(app, ui, queue);
     }
     if app.panels.pacing.updates_are_off {
         return pacing::quiet_ui(ui, &mut app.document.session.live, &mut app.panels.pacing);
@@ -131,10 +142,28 @@ pub fn centre_ui(app: &mut App, ui: &mut Ui, queue: &mut Queue) {
     if let Some(frame) = app.document.absorb_states_at_cursor() {
         app.workspace.absorb(&app.document.session.live.schema, &frame, false);
     }
-    views_ui(app, ui, queue);
+    views_ui(app, ui, queue, Workspaces::ui);
 }
 
-fn views_ui(app: &mut App, ui: &mut Ui, queue: &mut Queue) {
+/// Draws the centre of a workspace without a simulation: the editor of the graph that the document describes, otherwise a page.
+fn unbuilt_ui(app: &mut App, ui: &mut Ui, queue: &mut Queue) {
+    if app.workspace.graph.graph.is_none() || app.document.session.live.progress().is_some() {
+        return welcome::ui(ui, &app.command_state(), &app.host.devices, queue);
+    }
+    app.workspace.show_editor_alone(true);
+    if let Some(error) = app.document.session.live.error.clone() {
+        welcome::failed_bar_ui(ui, &error, queue);
+    }
+    views_ui(app, ui, queue, Workspaces::editor_ui);
+}
+
+/// Draws views with `draw`, and passes on their requests.
+fn views_ui(
+    app: &mut App,
+    ui: &mut Ui,
+    queue: &mut Queue,
+    draw: impl FnOnce(&mut Workspaces, &mut Ui, views::ViewCtx<'_>),
+) {
     let App { document, workspace, host, .. } = app;
     let (mut requests, t) = (Vec::new(), Tokens::of(ui.ctx()));
     let features = document.session.features();
@@ -143,6 +172,7 @@ fn views_ui(app: &mut App, ui: &mut Ui, queue: &mut Queue) {
     let (before, model) = (session.selection.clone(), &session.project.model);
     let mut color_scales = std::mem::take(&mut workspace.color_scales);
     let mut saved_views = std::mem::take(&mut workspace.saved_views);
+    let mut graph = std::mem::take(&mut workspace.graph);
     let ctx = views::ViewCtx {
         schema: &session.live.schema,
         clock: session.live.clock,
@@ -159,14 +189,15 @@ fn views_ui(app: &mut App, ui: &mut Ui, queue: &mut Queue) {
         runs: &mut document.library,
         color_scales: &mut color_scales,
         saved_views: &mut saved_views,
+        graph: &mut graph,
         render_state: host.render_state.as_ref(),
         timing_docs: &|row| model.timing_docs(row),
         share_levels: model.share_levels(),
         profile: &mut document.profile,
         requests: &mut requests,
     };
-    workspace.ui(ui, ctx);
-    (workspace.color_scales, workspace.saved_views) = (color_scales, saved_views);
+    draw(workspace, ui, ctx);
+    (workspace.color_scales, workspace.saved_views, workspace.graph) = (color_scales, saved_views, graph);
     let now = &mut session.selection;
     if now.generation == before.generation && (now.set, &now.elements) != (before.set, &before.elements) {
         now.generation += 1;

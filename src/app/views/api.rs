@@ -7,8 +7,17 @@
 use crate::{
     app::{
         document::{
-            color_scales::ColorScales, command::UiCommand, features::KindFeatures, filter::Filter, library::Library,
-            live::StopReason, profile::Profile, saved_view::SavedView, selection::Selection, time::Time,
+            color_scales::ColorScales,
+            command::UiCommand,
+            features::KindFeatures,
+            filter::Filter,
+            graph::{EditedGraph, edit::GraphEdit},
+            library::Library,
+            live::StopReason,
+            profile::Profile,
+            saved_view::SavedView,
+            selection::Selection,
+            time::Time,
         },
         kit::{notice::Look, theme::Tokens},
         views::declaration::ViewDeclaration,
@@ -50,6 +59,8 @@ pub struct ViewCtx<'a> {
     pub color_scales: &'a mut ColorScales,
     /// Saved camera positions of spatial views, stored in the project.
     pub saved_views: &'a mut Vec<SavedView>,
+    /// Graph that the document describes, and the positions of its nodes.
+    pub graph: &'a mut EditedGraph,
     /// Render state of the window; `None` in headless tests of the logic.
     pub render_state: Option<&'a egui_wgpu::RenderState>,
     /// Returns the description of a timing row; `None` if the kind has none for the row.
@@ -125,6 +136,8 @@ pub enum ViewRequest {
         /// The last element of the path; `None`: not chosen yet.
         to: Option<u32>,
     },
+    /// Edit the graph that the document describes.
+    Graph(GraphEdit),
     /// Show the selection in the inspector.
     Parameters,
     /// Save a text to a file.

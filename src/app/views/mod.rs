@@ -14,6 +14,7 @@ pub mod distribution;
 pub mod element;
 pub mod fields;
 pub mod filter_panel;
+pub mod graph_editor;
 pub mod hist;
 pub mod lanes;
 pub mod lineage;

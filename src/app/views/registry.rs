@@ -1,14 +1,14 @@
 //! The list of views.
 
 use super::{
-    View, bands, circle, compare, connectivity, declaration::ViewDeclaration, distribution, filter_panel, hist, lanes,
-    lineage, links, matrix, phases, plot, profile, raster, runs, scatter, single_probe::ProbeContents as _, statistics,
-    sweep, table, texts, token_text, view_3d, weights,
+    View, bands, circle, compare, connectivity, declaration::ViewDeclaration, distribution, filter_panel, graph_editor,
+    hist, lanes, lineage, links, matrix, phases, plot, profile, raster, runs, scatter,
+    single_probe::ProbeContents as _, statistics, sweep, table, texts, token_text, view_3d, weights,
 };
 use crate::{app::document::layout::Page, engine::SimSchema, sim::Shape};
 
 /// The declarations of all views, in the order of menus.
-pub static ALL: [&ViewDeclaration; 30] = [
+pub static ALL: [&ViewDeclaration; 31] = [
     &view_3d::View3d::DECLARATION,
     &raster::Raster::DECLARATION,
     &plot::Rates::DECLARATION,
@@ -23,6 +23,7 @@ pub static ALL: [&ViewDeclaration; 30] = [
     &hist::Histogram::DECLARATION,
     &filter_panel::Panel::DECLARATION,
     &connectivity::ConnectivityView::DECLARATION,
+    &graph_editor::GraphEditor::DECLARATION,
     &weights::Weights::DECLARATION,
     &statistics::Statistics::DECLARATION,
     &matrix::Matrix::DECLARATION,

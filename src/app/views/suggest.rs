@@ -1,9 +1,9 @@
 //! Default layouts: the views that fit a simulation, in the order in which a page arranges them.
 
 use super::{
-    bands::Bands, circle::Circle, declaration::ViewDeclaration, lineage::Lineage, matrix::Matrix, plot::Rates,
-    raster::Raster, registry::ALL, scatter::Scatter, single_probe::ProbeContents as _, texts::Texts,
-    token_text::TokenText, view_3d::View3d,
+    bands::Bands, circle::Circle, declaration::ViewDeclaration, graph_editor::GraphEditor, lineage::Lineage,
+    matrix::Matrix, plot::Rates, raster::Raster, registry::ALL, scatter::Scatter, single_probe::ProbeContents as _,
+    texts::Texts, token_text::TokenText, view_3d::View3d,
 };
 use crate::{
     app::document::{features::has_probe, layout::Page},
@@ -19,7 +19,7 @@ struct First {
 }
 
 /// Views that a page arranges before the others; the first that fits is the large one.
-const FIRST: [First; 10] = {
+const FIRST: [First; 11] = {
     const fn first(page: Page, view: &'static ViewDeclaration, when: fn(&SimSchema) -> bool) -> First {
         First { page, view, when }
     }
@@ -33,6 +33,7 @@ const FIRST: [First; 10] = {
         first(Page::Simulate, &Circle::DECLARATION, |_| true),
         first(Page::Simulate, &Scatter::DECLARATION, has_phases),
         first(Page::Explore, &Scatter::DECLARATION, has_phases),
+        first(Page::Explore, &GraphEditor::DECLARATION, |_| true),
         first(Page::Simulate, &Rates::DECLARATION, has_phases),
     ]
 };

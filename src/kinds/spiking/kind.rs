@@ -9,6 +9,7 @@ use super::{
             RulesSim,
             kernels::{RulesConnectKernels, RulesKernels},
         },
+        forecast,
     },
     host_state,
     params::{NeuronModel, Params, Source, StatePrecision},
@@ -20,9 +21,9 @@ use crate::{
     gpu::{Gpu, ModuleSpec},
     params::ParamWarning,
     sim::{
-        ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, Kind, MemoryReport, Preset, ProbeId,
-        ProbeSpec, Progress, RequestSpec, RooflineWork, Semantics, SimError, Simulation, StartRequest, StepCount, Tap,
-        TimeBase,
+        ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, GraphForecast, Kind, MemoryReport,
+        Preset, ProbeId, ProbeSpec, Progress, RequestSpec, RooflineWork, Semantics, SimError, Simulation, StartRequest,
+        StepCount, Tap, Template, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -51,6 +52,11 @@ impl Kind for SpikingKind {
         RulesConnectKernels::SPEC,
     ];
     const TEMPLATE: &'static str = include_str!("../../../projects/new/spiking.ron");
+    const TEMPLATES: &'static [Template] = &[Template {
+        name: "rules",
+        title: "Network from rules",
+        file: include_str!("../../../projects/new/rules.ron"),
+    }];
     const EXAMPLES: &'static [Example] = super::examples::EXAMPLES;
     const BENCH: Option<Bench> = Some(super::bench::run);
     const PRESETS: &'static [Preset] = presets::PRESETS;
@@ -104,6 +110,10 @@ impl Kind for SpikingKind {
 
     fn scratch(params: &Params) -> MemoryReport {
         predict::scratch(params)
+    }
+
+    fn forecast(params: &Params) -> Option<GraphForecast> {
+        (params.network.source == Source::Rules).then(|| forecast::forecast(params))
     }
 
     fn warnings(params: &Params) -> Vec<ParamWarning> {

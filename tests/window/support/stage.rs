@@ -1,5 +1,6 @@
 //! A window with one view, operated by simulated input.
 
+mod document;
 mod pointer;
 mod speed;
 
@@ -54,6 +55,7 @@ struct Inside {
     profile: Profile,
     color_scales: neuropil::app::document::color_scales::ColorScales,
     saved_views: Vec<neuropil::app::document::saved_view::SavedView>,
+    graph: neuropil::app::document::graph::EditedGraph,
     render_state: Option<RenderState>,
     tokens: Arc<Tokens>,
     ui_ms: f64,
@@ -85,6 +87,7 @@ impl Inside {
             runs: &mut self.runs,
             color_scales: &mut self.color_scales,
             saved_views: &mut self.saved_views,
+            graph: &mut self.graph,
             render_state: self.render_state.as_ref(),
             timing_docs: &|_| None,
             share_levels: &[],
@@ -123,6 +126,7 @@ impl Stage {
             profile: Profile::default(),
             color_scales: Default::default(),
             saved_views: vec![],
+            graph: Default::default(),
             render_state: None,
             tokens: Tokens::dark(),
             ui_ms: 0.0,
@@ -377,19 +381,6 @@ impl Stage {
     /// Requests of the view since the last call.
     pub fn requests(&mut self) -> Vec<views::ViewRequest> {
         std::mem::take(&mut self.harness().state_mut().requests)
-    }
-
-    /// Reads or changes the colour scales.
-    pub fn color_scales<T>(
-        &mut self,
-        f: impl FnOnce(&mut neuropil::app::document::color_scales::ColorScales) -> T,
-    ) -> T {
-        f(&mut self.harness().state_mut().color_scales)
-    }
-
-    /// The saved views.
-    pub fn saved_views(&mut self) -> Vec<neuropil::app::document::saved_view::SavedView> {
-        self.harness().state().saved_views.clone()
     }
 
     /// Presses a key over the middle of the view.

@@ -6,6 +6,7 @@ use crate::app::{
         activity::ActivityCheck,
         checkpoints,
         command::Intent,
+        graph::GraphLists,
         live::{self, Live, LiveEvent},
         time,
     },
@@ -18,7 +19,9 @@ use crate::app::{
 pub fn take(parts: &mut ActionParts<'_>, ignores_layout: bool) -> Option<Intent> {
     parts.messages.log.drain();
     let events = parts.document.session.live.poll();
-    parts.document.session.live.schema.unused = parts.document.session.project.model.unused_probes();
+    let session = &mut parts.document.session;
+    session.live.schema.unused = session.project.model.unused_probes();
+    session.live.schema.has_graph = GraphLists::of(session.project.model.params()).is_some();
     let mut then = None;
     for event in events {
         match event {

@@ -2,7 +2,7 @@
 
 use crate::{
     app::{
-        document::{journal::UnsavedWork, open_document::Document},
+        document::{graph, journal::UnsavedWork, open_document::Document, session::Session},
         kit::level::Level,
         shell::{actions::runs, dialogs::Dialog, overlays::Overlays, pages::examples::Example, parts::ActionParts},
     },
@@ -13,14 +13,20 @@ use crate::{
 };
 use std::path::{Path, PathBuf};
 
-/// Replaces the open document and lists its runs. Builds its simulation if there is an engine.
+/// Replaces the open document and lists its runs. Builds its simulation if there is an engine, unless its graph is incomplete.
 pub fn set(parts: &mut ActionParts<'_>, project: Project, path: Option<PathBuf>) {
     clear(parts);
     parts.document.session.replace(project, path);
-    if parts.document.session.live.has_engine() {
-        parts.document.session.build(false);
-    }
+    parts.workspace.read_places(parts.document.session.layout.as_deref());
+    build_complete(&mut parts.document.session);
     runs::list(parts.document, parts.host, parts.messages);
+}
+
+/// Builds the simulation if there is an engine, unless the graph of the document is incomplete.
+fn build_complete(session: &mut Session) {
+    if session.live.has_engine() && graph::refusal(&session.project.model).is_none() {
+        session.build(false);
+    }
 }
 
 /// Prepares the window for another document: removes the layout, frames and errors of the open one, and drops pending
@@ -99,9 +105,7 @@ pub fn restore(parts: &mut ActionParts<'_>, left: UnsavedWork) {
     if !has_base {
         parts.document.session.mark_unsaved();
     }
-    if parts.document.session.live.has_engine() {
-        parts.document.session.build(false);
-    }
+    build_complete(&mut parts.document.session);
     runs::list(parts.document, parts.host, parts.messages);
 }
 

@@ -75,7 +75,8 @@ pub fn save(parts: &mut ActionParts<'_>) {
 
 fn save_to(parts: &mut ActionParts<'_>, path: PathBuf) {
     let (document, left_out) = parts.document.session.accepted_document();
-    let document = Project { workspace: parts.workspace.to_text(), ..document };
+    let layout = parts.workspace.to_text(parts.document.session.layout.as_deref());
+    let document = Project { workspace: layout, ..document };
     let save = move || {
         let saved = project::save(&document, &path).map_err(|e| e.to_string());
         (path, document, saved)

@@ -6,6 +6,7 @@ pub mod branch;
 pub mod documents;
 pub mod figures;
 pub mod files;
+pub mod graph;
 pub mod open;
 pub mod probing;
 pub mod profiling;

@@ -1,7 +1,7 @@
 //! Handling of the requests of panels, views and dialogs. Actions that close the document are confirmed first if work would be
 //! lost.
 
-use super::{branch, documents, files, open, resume, run_folders, runs, selecting, sweep, unrecorded};
+use super::{branch, documents, files, graph, open, resume, run_folders, runs, selecting, sweep, unrecorded};
 use crate::{
     app::{
         document::{command::Intent, interventions, open_document::Document},
@@ -74,7 +74,7 @@ pub fn handle(app: &mut App, ctx: &egui::Context, request: ShellRequest) {
 }
 
 fn handle_view(app: &mut App, request: ViewRequest) {
-    let App { document, panels, overlays, messages, host, .. } = app;
+    let App { document, workspace, panels, overlays, messages, host, .. } = app;
     match request {
         ViewRequest::Command(_) => {} // queued with the commands of the frame
         ViewRequest::Toast(text) => messages.notify(Level::Info, text),
@@ -90,6 +90,7 @@ fn handle_view(app: &mut App, request: ViewRequest) {
         ViewRequest::Path { set, from, to } => {
             selecting::path_between(document, overlays, host, messages, set, from, to);
         }
+        ViewRequest::Graph(edit) => graph::edit(document, workspace, panels, messages, &edit),
         ViewRequest::Parameters => panels.open.inspector = true,
         ViewRequest::SaveText { name, text } => files::pick(&mut app.parts(), Purpose::SaveText(name, text.into())),
     }

@@ -3,8 +3,8 @@
 use crate::{
     app::{
         document::{
-            color_scales::ColorScales, features::KindFeatures, filter::Filter, library::Library, profile::Profile,
-            selection::Selection, time::Time,
+            color_scales::ColorScales, features::KindFeatures, filter::Filter, graph::EditedGraph, library::Library,
+            profile::Profile, selection::Selection, time::Time,
         },
         kit::{icons, theme::Tokens},
         views::{self, View, ViewCtx, lineage::Lineage},
@@ -87,7 +87,7 @@ impl TreeFile {
     fn ui(&mut self, ui: &mut egui::Ui) {
         let (tokens, features) = (Tokens::of(ui.ctx()), KindFeatures::default());
         // Requests of the view are dropped, because there is no simulation.
-        let (mut requests, mut saved_views) = (vec![], vec![]);
+        let (mut requests, mut saved_views, mut graph) = (vec![], vec![], EditedGraph::default());
         self.time.axis.line.update(ui, self.clock.step as f64);
         let mut ctx = ViewCtx {
             schema: &self.schema,
@@ -105,6 +105,7 @@ impl TreeFile {
             runs: &mut self.runs,
             color_scales: &mut self.color_scales,
             saved_views: &mut saved_views,
+            graph: &mut graph,
             render_state: None,
             timing_docs: &|_| None,
             share_levels: &[],

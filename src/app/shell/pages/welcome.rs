@@ -111,6 +111,23 @@ fn failed_ui(ui: &mut Ui, state: &CommandState<'_>, devices: &Devices, error: &s
     }
 }
 
+/// Draws the reason of a failed build in a line at the top.
+pub fn failed_bar_ui(ui: &mut Ui, error: &str, queue: &mut Queue) {
+    let t = Tokens::of(ui.ctx());
+    let frame = egui::Frame::new().fill(t.panel).inner_margin(egui::Margin::symmetric(10, 4));
+    egui::Panel::top("failed build").frame(frame).show_separator_line(true).show(ui, |ui| {
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            if ui.button("Try again").clicked() {
+                queue.push(UiCommand::Rebuild);
+            }
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                ui.label(icons::rich(icons::ERROR).color(t.error));
+                ui.add(egui::Label::new(format!("The simulation could not be built: {error}")).truncate());
+            });
+        });
+    });
+}
+
 fn start_ui(ui: &mut Ui, session: &Session, devices: &Devices, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
     let project = &session.project;

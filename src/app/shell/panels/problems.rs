@@ -2,7 +2,7 @@
 
 use crate::{
     app::{
-        document::{command::UiCommand, open_document::Document},
+        document::{command::UiCommand, graph, open_document::Document},
         host::device::Devices,
         shell::{flow::Flow, panels::toasts::Toasts},
     },
@@ -45,6 +45,10 @@ pub fn problems(document: &Document, flow: &Flow, devices: &Devices, toasts: &To
     if let Some(error) = &live.error {
         let text = format!("{}: {error}", crate::app::document::live::BUILD_FAILED);
         all.push(Problem::with_remedy(text, ("Try again", UiCommand::Rebuild)));
+    }
+    // A prediction in every frame would be slow during a run; the build checks the same.
+    if !live.is_loaded() && live.error.is_none() && flow.opening.is_none() {
+        all.extend(graph::refusal(&session.project.model).map(Problem::plain));
     }
     if let Some(failure) = &live.checkpoints.failure {
         all.push(Problem::with_remedy(failure.text.clone(), ("Continue on CPU", UiCommand::ContinueOnCpu)));

@@ -3,7 +3,7 @@
 use super::tree::leaf;
 use crate::{
     app::{
-        document::{filter::QueryContext, interventions, items, session::Session},
+        document::{filter::QueryContext, graph, interventions, items, session::Session},
         kit::{colors, icons, level::Level, pool::PooledResult, text, theme::Tokens, widgets},
         shell::queue::{Queue, ShellRequest},
     },
@@ -169,7 +169,7 @@ fn act(
         SetAction::Select => queue.ask(ShellRequest::SelectNamed(name.to_owned())),
         SetAction::Rename => sets.renaming = Some((item, name.to_owned())),
         SetAction::Delete => {
-            items::remove_item(params, group, item);
+            graph::edit::remove(params, (group, item));
             session.project.view.set_color(name, None);
             sets.chosen = None;
         }

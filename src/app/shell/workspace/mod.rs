@@ -2,6 +2,7 @@
 //! probes. The user rearranges panels by dragging, and saves layouts with the project or as named layouts.
 
 mod arrangement;
+mod editor;
 mod focused;
 mod page;
 pub mod saved;
@@ -14,7 +15,9 @@ pub use titles::TabRename;
 
 use crate::{
     app::{
-        document::{color_scales::ColorScales, layout::Page, saved_view::SavedView, selection::Selection},
+        document::{
+            color_scales::ColorScales, graph::EditedGraph, layout::Page, saved_view::SavedView, selection::Selection,
+        },
         views::{self, View, ViewCtx},
     },
     engine::{SchemaChanges, SimSchema},
@@ -62,6 +65,10 @@ pub struct Workspaces {
     pub color_scales: ColorScales,
     /// Saved camera positions of spatial views.
     pub saved_views: Vec<SavedView>,
+    /// Graph that the document describes, and the positions of its nodes.
+    pub graph: EditedGraph,
+    /// Editor of the graph, which fills the centre before a simulation is built.
+    editor: editor::Editor,
     /// Choices of panels from the project, for views that do not exist yet.
     choices: BTreeMap<Pane, String>,
 }
@@ -86,6 +93,8 @@ impl Default for Workspaces {
             rename: TabRename::default(),
             color_scales: ColorScales::default(),
             saved_views: vec![],
+            graph: EditedGraph::default(),
+            editor: editor::Editor::default(),
             choices: BTreeMap::new(),
         };
         fresh.sync_views(&schema);
@@ -108,6 +117,7 @@ fn arrangement(page: Page, schema: &SimSchema) -> Arrangement {
 impl Workspaces {
     /// Applies the layout for a new simulation: the saved one if it is readable, otherwise the suggested one.
     pub fn open(&mut self, saved: Option<&str>, schema: &SimSchema) {
+        self.read_places(saved);
         if let Some(saved) = saved.and_then(saved::read) {
             self.layouts.project.clone_from(&saved.layouts);
             self.color_scales.clone_from(&saved.color_scales);
@@ -259,6 +269,9 @@ impl Workspaces {
 
     /// Returns the view of the focused panel; `None` without panels.
     pub fn focused_view(&mut self) -> Option<&mut dyn View> {
+        if self.editor.is_alone {
+            return Some(&mut *self.editor.view);
+        }
         let pane = self.focused()?.clone();
         self.views.get_mut(&pane).map(|v| &mut **v as &mut dyn View)
     }

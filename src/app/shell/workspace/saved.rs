@@ -3,7 +3,7 @@
 use super::{Pane, Workspaces, arrangement::Arrangement, view_of};
 use crate::{
     app::{
-        document::{color_scales::ColorScales, layout::Target, saved_view::SavedView},
+        document::{color_scales::ColorScales, graph::places::Places, layout::Target, saved_view::SavedView},
         views,
     },
     data::io_reason,
@@ -52,6 +52,9 @@ pub struct Saved {
     /// Saved camera positions of spatial views.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<SavedView>,
+    /// Positions of the nodes of the graph that the project describes.
+    #[serde(skip_serializing_if = "Places::is_empty")]
+    pub nodes: Places,
     /// Choices of probe and arguments, by panel.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub choices: BTreeMap<Pane, String>,
@@ -101,15 +104,37 @@ impl Workspaces {
             layouts: self.layouts.project.clone(),
             color_scales: self.color_scales.clone(),
             views: self.saved_views.clone(),
+            nodes: self.places(),
             choices: self.views.iter().filter_map(|(pane, view)| Some((pane.clone(), view.choice()?))).collect(),
         }
     }
 
-    /// Returns the window state as text for the project; `None` if no panel needs a simulation.
-    pub fn to_text(&self) -> Option<String> {
-        let saved = self.saved();
-        let is_more = self.list.iter().any(|w| w.panes().any(|pane| views::needs_simulation(view_of(pane))));
-        if is_more { project::to_ron(&saved).ok() } else { None }
+    /// Returns the window state as text for the project. Before a simulation is loaded, this is the layout that was opened with
+    /// the project and the positions of nodes; `None` if there is neither.
+    pub fn to_text(&self, opened: Option<&str>) -> Option<String> {
+        if self.list.iter().any(|w| w.panes().any(|pane| views::needs_simulation(view_of(pane)))) {
+            return project::to_ron(&self.saved()).ok();
+        }
+        let opened = opened.and_then(|text| project::from_ron::<Saved>(text).ok());
+        if opened.is_none() && self.graph.places.is_empty() {
+            return None;
+        }
+        project::to_ron(&Saved { nodes: self.places(), ..opened.unwrap_or_default() }).ok()
+    }
+
+    /// Returns the positions of the present nodes.
+    fn places(&self) -> Places {
+        let nodes = self.graph.graph.iter().flat_map(|graph| &graph.nodes);
+        self.graph.places.only(nodes.map(|node| node.name.as_str()))
+    }
+
+    /// Reads the positions of nodes from the saved window state, unless positions are known.
+    pub fn read_places(&mut self, saved: Option<&str>) {
+        if self.graph.places.is_empty()
+            && let Some(saved) = saved.and_then(|text| project::from_ron::<Saved>(text).ok())
+        {
+            self.graph.places = saved.nodes;
+        }
     }
 
     /// Records the present layout as the last saved one.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::app::document::layout::Target;
+use crate::app::document::{graph::edit::GraphEdit, layout::Target};
 use crate::sim::{Shape, Tap};
 use neuropil_test_support::temp::TempFolder;
 
@@ -11,12 +11,12 @@ fn schema() -> SimSchema {
 fn a_layout_survives_the_file() {
     let schema = schema();
     let mut w = Workspaces::default();
-    assert_eq!(w.to_text(), None);
+    assert_eq!(w.to_text(None), None);
     w.open(None, &schema);
     w.show_view("brain", &schema);
     w.duplicate();
     w.open_another("raster", &schema);
-    let text = w.to_text().unwrap();
+    let text = w.to_text(None).unwrap();
     let mut again = Workspaces::default();
     again.open(Some(&text), &schema);
     assert_eq!(again.titles().collect::<Vec<_>>(), ["Simulate", "Explore", "Profile", "Runs", "Simulate 2"]);
@@ -25,6 +25,30 @@ fn a_layout_survives_the_file() {
     let mut other = Workspaces::default();
     other.open(Some("not a layout"), &schema);
     assert!(!other.now().now.tree.is_empty());
+}
+
+#[test]
+fn positions_of_nodes_are_saved_before_a_simulation_is_built() {
+    let templates = crate::kinds::Model::all().into_iter().flat_map(|model| model.templates());
+    let mut w = Workspaces::default();
+    let model = templates.filter_map(|template| crate::project::new_project(template.name)).find_map(|mut project| {
+        GraphEdit::AddNode(None).apply(project.model.params_mut())?;
+        Some(project.model)
+    });
+    w.graph.update(&model.expect("a kind with a graph"));
+    let name = w.graph.graph.as_ref().expect("a graph").nodes[0].name.clone();
+    w.graph.places.set(&name, [0.25, 0.75]);
+    w.graph.places.set("removed", [0.5, 0.5]);
+    let text = w.to_text(None).expect("positions");
+    let mut again = Workspaces::default();
+    again.read_places(Some(&text));
+    assert_eq!(again.graph.places.of(&name), [0.25, 0.75]);
+    assert_eq!(again.graph.places, w.graph.places.only([name.as_str()].into_iter()), "of present nodes");
+    again.graph.places.set(&name, [0.5, 0.25]);
+    again.open(Some(&text), &schema());
+    assert!(!again.now().now.tree.is_empty(), "the default layout");
+    assert_eq!(again.graph.places.of(&name), [0.5, 0.25], "moved since");
+    assert!(w.to_text(Some(&again.to_text(None).expect("a layout"))).expect("both").contains("raster"));
 }
 
 #[test]
@@ -73,7 +97,7 @@ fn a_layout_resets_to_three_targets() {
     w.open(None, &schema);
     let fits = w.now().now.tree.clone();
     w.open_another("raster", &schema);
-    let text = w.to_text().unwrap();
+    let text = w.to_text(None).unwrap();
     let mut w = Workspaces::default();
     w.open(Some(&text), &schema);
     let shipped = w.now().now.tree.clone();

@@ -39,6 +39,7 @@ pub mod cuda;
 pub mod draws;
 pub mod edit;
 pub mod fixed_point;
+pub mod forecast;
 pub mod network;
 pub mod plan;
 mod population;

@@ -154,8 +154,8 @@ params! {
         rule: ConnectionRule = ConnectionRule::Bernoulli(PairwiseBernoulli::default()),
 
         /// Weight of a synapse, in the unit of the postsynaptic model: pA, or mV for delta and CUBA; negative inhibits.
-        #[param(title = "Weight", role = Role::Weight, range = -500.0..=500.0, hard = -1e9..=1e9, symbol = "w", apply = Rebuild)]
-        weight: Distribution = Distribution::constant(1.0),
+        #[param(title = "Weight", role = Role::Weight, range = -500.0..=500.0, hard = -1e9..=1e9, symbol = "w", source = "Potjans & Diesmann 2014", apply = Rebuild)]
+        weight: Distribution = Distribution::constant(87.8),
 
         /// Delay from a spike to its effect, rounded to time steps. One delay is at most 1 s; several span at most 64 steps.
         #[param(title = "Delay", unit = Ms, range = 0.1..=20.0, hard = 0.001..=1000.0, scale = Log, symbol = "d", apply = Rebuild)]
@@ -172,11 +172,11 @@ params! {
     pub struct PoissonInput {
         /// Spikes per second and neuron, of all presynaptic neurons together.
         #[param(title = "Rate", unit = Hz, range = 0.0..=50_000.0, hard = 0.0..=1e7, symbol = "ν")]
-        rate: f64 = 1000.0,
+        rate: f64 = 10_000.0,
 
         /// Weight of a spike, in the unit of the model: pA, or mV for delta and CUBA; negative inhibits.
-        #[param(title = "Weight", range = -500.0..=500.0, hard = -1e9..=1e9, symbol = "w")]
-        weight: f64 = 1.0,
+        #[param(title = "Weight", range = -500.0..=500.0, hard = -1e9..=1e9, symbol = "w", source = "Potjans & Diesmann 2014")]
+        weight: f64 = 87.8,
 
         /// Receptor of the neurons.
         #[param(title = "Receptor")]

@@ -4,6 +4,7 @@ use crate::{
     app::{
         document::{
             command::UiCommand as C,
+            graph::Graph,
             interventions::{self, Intervention},
         },
         kit::icons,
@@ -71,17 +72,47 @@ pub const ROWS: &[Row] = &[
     Row::new(C::SelectNone, "Clear selection", "Clears the selection in all views", icons::SELECTION)
         .keys(NONE, Key::Escape)
         .yields_to(YieldsTo::Menus),
+    Row::labelled_by(C::AddNode, node_text, "Adds it to the network; arrows and inputs connect it", icons::PLUS)
+        .after_separator()
+        .each(|state| graph(state).map(|_| C::AddNode).into_iter().collect())
+        .needs(&[writable]),
+    Row::labelled_by(C::AddToNode, attached_text, "Adds it to the selected circle of the network", icons::LIGHTNING)
+        .each(|state| graph(state).filter(|g| !g.attachable.is_empty()).map(|_| C::AddToNode).into_iter().collect())
+        .needs(&[writable, node]),
     Row::new(C::Rename, "Rename", ITEM, icons::PENCIL)
         .keys(NONE, Key::F2)
         .yields_to(YieldsTo::Lists)
         .after_separator()
         .needs(&[writable, item]),
-    Row::new(C::Duplicate, "Duplicate", ITEM, icons::COPY).needs(&[writable, item]),
+    Row::new(C::Duplicate, "Duplicate", ITEM, icons::COPY)
+        .keys(CTRL, Key::D)
+        .yields_to(YieldsTo::Lists)
+        .needs(&[writable, item]),
     Row::new(C::Delete, "Delete", "Deletes the selected item of the project tree; undo restores it", icons::TRASH)
         .keys(NONE, Key::Delete)
         .yields_to(YieldsTo::Lists)
         .needs(&[writable, item]),
 ];
+
+fn graph<'a>(state: &CommandState<'a>) -> Option<&'a Graph> {
+    state.around.workspace.graph.graph.as_deref()
+}
+
+fn node_text(_: &C, state: &CommandState<'_>) -> String {
+    format!("Add {}", graph(state).map_or("node", |graph| &graph.nouns[0]))
+}
+
+fn attached_text(_: &C, state: &CommandState<'_>) -> String {
+    let noun = graph(state).and_then(|graph| graph.attachable.first());
+    format!("Add {}", noun.map_or("input", |(_, noun)| noun))
+}
+
+/// Requires a selected node of the graph.
+fn node(_: &C, state: &CommandState<'_>) -> Option<&'static str> {
+    let selected = state.around.workspace.graph.selected;
+    let is_node = graph(state).zip(selected).is_some_and(|(graph, (list, _))| list == graph.lists.nodes);
+    unless(is_node, "Select a circle of the network first")
+}
 
 fn past_edit(_: &C, state: &CommandState<'_>) -> Option<&'static str> {
     let history = &state.document.session.history;

@@ -23,8 +23,8 @@ const SAVES: &str = "Parameters, stimuli, groups, probes and layout; run data is
 pub const ROWS: &[Row] = &[
     Row::new(C::NewLike, "New project", "Starts from the defaults of the open project's kind", icons::FILE_PLUS)
         .keys(CTRL, Key::N),
-    Row::labelled_by(C::New(""), new_text, "Starts from the defaults of this kind", icons::FILE_PLUS)
-        .each(|_| Model::all().iter().map(|model| C::New(model.name())).collect()),
+    Row::labelled_by(C::New(""), new_text, "Starts from a small project of this kind", icons::FILE_PLUS)
+        .each(|_| Model::all().iter().flat_map(new_projects).collect()),
     Row::new(C::Open, "Open…", OPENS, icons::FOLDER).keys(CTRL, Key::O),
     Row::new(C::ImportData, "Import connectivity…", "Builds a network from CSV or Parquet files", icons::IMPORT),
     Row::labelled_by(C::Example(""), example_text, "Opens the example and runs it", icons::BRAIN)
@@ -51,9 +51,17 @@ pub const ROWS: &[Row] = &[
         .after_separator(),
 ];
 
+/// Returns the commands that create the new projects of a kind.
+fn new_projects(model: &Model) -> Vec<C> {
+    let further = model.templates().iter().map(|template| template.name);
+    [model.name()].into_iter().chain(further).map(C::New).collect()
+}
+
 fn new_text(command: &C, _: &CommandState<'_>) -> String {
-    let C::New(kind) = command else { return String::new() };
-    let title = Model::by_name(kind).map_or(*kind, |model| model.title());
+    let C::New(name) = command else { return String::new() };
+    let further = Model::all().into_iter().flat_map(|model| model.templates()).find(|template| template.name == *name);
+    let of_kind = || Model::by_name(name).map_or(*name, |model| model.title());
+    let title = further.map_or_else(of_kind, |template| template.title);
     format!("New project: {}", title.to_lowercase())
 }
 

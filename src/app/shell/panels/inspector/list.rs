@@ -8,7 +8,10 @@ use super::{
 };
 use crate::{
     app::{
-        document::items::{item_name, item_noun, remove_item},
+        document::{
+            graph,
+            items::{item_name, item_noun},
+        },
         kit::{icons, theme::Tokens, widgets},
     },
     params::{Change, ParamId, Role, Value},
@@ -38,7 +41,7 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
             ui.add_space(4.0);
         }
         if let Some(item) = remove {
-            remove_item(rows.params, group, item);
+            graph::edit::remove(rows.params, (group, item));
         }
         if !filtered {
             ui.horizontal(|ui| buttons_ui(ui, rows, group));
@@ -66,34 +69,39 @@ fn card_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize, item: usize) -> bool 
     let t = Tokens::of(ui.ctx());
     let frame = Frame::new()
         .fill(t.raised)
-        .stroke(Stroke::new(1.0, t.line))
+        .stroke(Stroke::new(1.0, if rows.marked == Some((group, item)) { t.accent } else { t.line }))
         .corner_radius(6)
         .inner_margin(Margin::symmetric(8, 4));
-    frame
-        .show(ui, |ui| {
-            ui.set_width(ui.available_width());
-            ui.spacing_mut().item_spacing.y = 2.0;
-            let id = Id::unique(("card", group, item));
-            let mut state = CollapsingState::load_with_default_open(ui.ctx(), id, true);
-            let removed = head(ui, rows, group, item, &mut state);
-            let enabled =
-                rows.params.groups()[group].fields().iter().position(|p| p.role == Role::Enabled).unwrap_or(0);
-            let id = ParamId { item: item as u16, ..ParamId::of(group, enabled) };
-            if let Some(rejection) = rows.live.and_then(|live| live.rejection(id)) {
-                let text = RichText::new(format!("Not applied: {}", rejection.why)).small().color(t.error);
-                ui.add(Label::new(text).wrap());
-            }
-            state.show_body_unindented(ui, |ui| {
-                for id in rows.ids(group, item) {
-                    let hidden = rows.params.spec(id).is_some_and(|s| s.role == Role::Enabled);
-                    if !hidden && rows.is_wanted(id) {
-                        row::ui(ui, rows, id);
-                    }
+    let scrolls = rows.scroll_to_item == Some((group, item));
+    let card = frame.show(ui, |ui| {
+        ui.set_width(ui.available_width());
+        ui.spacing_mut().item_spacing.y = 2.0;
+        let id = Id::unique(("card", group, item));
+        let mut state = CollapsingState::load_with_default_open(ui.ctx(), id, true);
+        if scrolls {
+            state.set_open(true);
+        }
+        let removed = head(ui, rows, group, item, &mut state);
+        let enabled = rows.params.groups()[group].fields().iter().position(|p| p.role == Role::Enabled).unwrap_or(0);
+        let id = ParamId { item: item as u16, ..ParamId::of(group, enabled) };
+        if let Some(rejection) = rows.live.and_then(|live| live.rejection(id)) {
+            let text = RichText::new(format!("Not applied: {}", rejection.why)).small().color(t.error);
+            ui.add(Label::new(text).wrap());
+        }
+        state.show_body_unindented(ui, |ui| {
+            for id in rows.ids(group, item) {
+                let hidden = rows.params.spec(id).is_some_and(|s| s.role == Role::Enabled);
+                if !hidden && rows.is_wanted(id) {
+                    row::ui(ui, rows, id);
                 }
-            });
-            removed
-        })
-        .inner
+            }
+        });
+        removed
+    });
+    if scrolls {
+        ui.scroll_to_rect(card.response.rect, Some(Align::TOP));
+    }
+    card.inner
 }
 
 fn head(ui: &mut Ui, rows: &mut Rows<'_>, group: usize, item: usize, state: &mut CollapsingState) -> bool {
@@ -143,7 +151,7 @@ mod tests {
         params.push(group as u8);
         let name = ParamId { item: 1, ..ParamId::of(group, 0) };
         params.set(&Change { id: name, value: Value::Text("second".into()) });
-        remove_item(params, group, 0);
+        graph::edit::remove(params, (group, 0));
         assert_eq!(params.len(group as u8), 1);
         assert_eq!(item_name(params, group, 0), "second");
     }

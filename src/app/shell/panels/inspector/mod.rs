@@ -22,7 +22,7 @@ mod value_text;
 
 use crate::{
     app::{
-        document::{command::UiCommand, open_document::Document, session::Session},
+        document::{command::UiCommand, items::Item, open_document::Document, session::Session},
         host::device::Devices,
         kit::{focus, icons, level::Level, widgets},
         shell::{
@@ -58,6 +58,8 @@ pub struct Inspector {
     search: String,
     only_changed: bool,
     scroll_to: Option<&'static str>,
+    /// Item to which the panel scrolls.
+    scroll_to_item: Option<Item>,
     forms: actions::Forms,
     table: ListTable,
 }
@@ -71,6 +73,12 @@ impl Inspector {
     /// Closes the window with the table of a list. Returns whether it was open.
     pub fn close_table(&mut self) -> bool {
         self.table.close()
+    }
+
+    /// Scrolls to an item of a list, and clears the filters if they hide its list.
+    pub fn show_item(&mut self, params: &dyn Params, item: Item) {
+        self.show_group(params.groups()[item.0].name);
+        (self.scroll_to, self.scroll_to_item) = (None, Some(item));
     }
 
     /// Scrolls to a group, and clears the filters.
@@ -119,7 +127,7 @@ pub fn ui(
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 2.0;
         let top = ui.cursor().top();
-        groups_ui(ui, &mut document.session, inspector, devices, queue);
+        groups_ui(ui, &mut document.session, inspector, (devices, around), queue);
         plan_ui(ui, &mut document.session, inspector, queue);
         project_ui(ui, &mut document.session.project, inspector);
         if ui.cursor().top() == top {
@@ -151,7 +159,13 @@ fn notify(queue: &mut Queue, messages: Vec<(Level, String)>) {
 }
 
 /// Draws the parameter groups of the kind.
-fn groups_ui(ui: &mut Ui, session: &mut Session, inspector: &mut Inspector, devices: &Devices, queue: &mut Queue) {
+fn groups_ui(
+    ui: &mut Ui,
+    session: &mut Session,
+    inspector: &mut Inspector,
+    (devices, around): (&Devices, Around<'_>),
+    queue: &mut Queue,
+) {
     let place = devices.chosen().kind();
     let features = session.features();
     let mut pending = session.live.waiting_for_rebuild(&session.project.model);
@@ -181,6 +195,8 @@ fn groups_ui(ui: &mut Ui, session: &mut Session, inspector: &mut Inspector, devi
         browse: None,
         sweep: None,
         note: None,
+        scroll_to_item: inspector.scroll_to_item.take(),
+        marked: around.workspace.graph.selected,
         shape_file,
         uses_shape: false,
         search: Words::new(&inspector.search),

@@ -1,15 +1,19 @@
-//! Parameter that an intervention sets: its picker, and its declaration for the field of the value.
+//! Pickers of names: the parameter that an intervention sets, with its declaration for the field of the value, and the nodes
+//! of a graph.
 
 use super::{query, rows::Rows};
 use crate::{
-    app::kit::text,
+    app::{
+        document::graph,
+        kit::{text, theme::Tokens, widgets},
+    },
     params::{
         Change, ParamId, ParamSpec, Params, Role, Value,
         interventions::{field, settable},
         path, titles,
     },
 };
-use egui::{Popup, ScrollArea, Ui};
+use egui::{ComboBox, Popup, RichText, ScrollArea, Ui};
 
 /// Returns the declaration of the parameter that the intervention of the field `of` sets; `None` if the parameter cannot be
 /// set.
@@ -22,9 +26,45 @@ pub(super) fn target(params: &dyn Params, of: ParamId) -> Option<&'static ParamS
     Some(spec)
 }
 
+/// Whether the text of a field with this role is chosen from a list.
+pub(super) const fn is_picked(role: Role) -> bool {
+    matches!(role, Role::Parameter | Role::From | Role::To | Role::OfNode)
+}
+
+/// Draws the picker of a field with a picked role. Returns the new value; `None` without a choice.
+pub(super) fn picker_ui(ui: &mut Ui, rows: &mut Rows<'_>, of: ParamId, name: &str, now: &str) -> Option<Value> {
+    match rows.params.spec(of).map(|spec| spec.role) {
+        Some(Role::Parameter) => parameter_ui(ui, rows, of, name, now),
+        _ => node_ui(ui, rows.params, name, now),
+    }
+}
+
+/// Draws a drop-down of the names of all nodes. Returns the chosen name; `None` without a choice.
+fn node_ui(ui: &mut Ui, params: &dyn Params, name: &str, now: &str) -> Option<Value> {
+    let nodes = graph::edit::names(params);
+    let is_known = nodes.iter().any(|node| node == now);
+    let text = match now {
+        "" => RichText::new("Choose"),
+        _ if is_known => RichText::new(now),
+        _ => RichText::new(now).color(Tokens::of(ui.ctx()).warn),
+    };
+    let mut chosen = None;
+    let list = ComboBox::from_id_salt(name).selected_text(text).width(ui.available_width()).truncate();
+    let list = list.show_ui(ui, |ui| {
+        widgets::raise_list(ui);
+        for node in nodes {
+            if ui.selectable_label(node == now, &node).clicked() {
+                chosen = Some(Value::Text(node));
+            }
+        }
+    });
+    list.response.accessible_name(name);
+    chosen
+}
+
 /// Draws the chosen parameter and a menu of all parameters that can be set. A choice also copies the present value of the
 /// parameter. Returns the path of the newly chosen parameter; `None` without a choice.
-pub(super) fn picker_ui(ui: &mut Ui, rows: &mut Rows<'_>, of: ParamId, name: &str, now: &str) -> Option<Value> {
+fn parameter_ui(ui: &mut Ui, rows: &mut Rows<'_>, of: ParamId, name: &str, now: &str) -> Option<Value> {
     let label = match path::find(rows.params, now.trim()) {
         Ok((_, spec)) => spec.label().into_owned(),
         Err(_) if now.trim().is_empty() => "Choose a parameter".to_owned(),

@@ -4,7 +4,7 @@
 use super::rows::Rows;
 use crate::{
     app::{
-        document::{features::KindFeatures, filter::QueryContext, selection::Selection},
+        document::{features::KindFeatures, filter::QueryContext, graph, selection::Selection},
         kit::{icons, text, theme::Tokens, widgets},
     },
     engine::SimSchema,
@@ -94,10 +94,13 @@ pub fn missing(params: &dyn Params, group: usize, item: usize) -> Option<String>
     Some(format!("Choose a {} first", spec.label().to_lowercase()))
 }
 
-/// Adds an item to a list group. An incomplete item is disabled.
+/// Adds an item to a list group. An incomplete item is disabled, and a node has a free name.
 pub fn add_item(params: &mut dyn Params, group: usize) {
     let item = params.len(group as u8);
     params.push(group as u8);
+    if params.groups()[group].role == Role::Nodes {
+        graph::edit::name_node(params, item);
+    }
     if missing(params, group, item).is_some()
         && let Some(id) = enabled(params, group, item)
     {

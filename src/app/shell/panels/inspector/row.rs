@@ -190,7 +190,7 @@ fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamS
             let chosen = cell(ui, cells.wide(), left(), |ui| choice::ui(ui, name, *i, &choices));
             chosen.map(|chosen| choice::switch(rows, id, &old, chosen))
         }
-        (Value::Text(now), _) if spec.role == Role::Parameter => {
+        (Value::Text(now), _) if parameter::is_picked(spec.role) => {
             cell(ui, cells.wide(), left(), |ui| parameter::picker_ui(ui, rows, id, name, now))
         }
         (Value::Text(now), _) if spec.role == Role::ParameterValue => {

@@ -3,7 +3,10 @@
 use super::{query::QuerySource, search::Words, table::ListTable};
 use crate::{
     app::{
-        document::{items::LeftChoices, live::Live},
+        document::{
+            items::{Item, LeftChoices},
+            live::Live,
+        },
         kit::level::Level,
     },
     params::{
@@ -42,6 +45,10 @@ pub struct Rows<'a> {
     pub sweep: Option<ParamId>,
     /// Path of a parameter, and a text below its row; `None` for no text.
     pub note: Option<(&'static str, String)>,
+    /// Item of a list to which the panel scrolls; `None` for none.
+    pub scroll_to_item: Option<Item>,
+    /// Selected item of a list; `None` if no item is selected.
+    pub marked: Option<Item>,
     /// Path of the parameter below which the button for the shape of the model is drawn; empty for none.
     pub shape_file: &'static str,
     /// Whether that button was clicked.
@@ -69,6 +76,8 @@ impl<'a> Rows<'a> {
             browse: None,
             sweep: None,
             note: None,
+            scroll_to_item: None,
+            marked: None,
             shape_file: "",
             uses_shape: false,
             search,

@@ -8,7 +8,10 @@ use super::{
     value_text,
 };
 use crate::{
-    app::kit::{icons, level::Level, text, theme::Tokens, widgets},
+    app::{
+        document::graph,
+        kit::{icons, level::Level, text, theme::Tokens, widgets},
+    },
     params::{Change, ParamId, ParamSpec, Role, Value, ValueType, table_text},
 };
 use egui::{Align, Event, Key, Layout, Modifiers, RichText, Sense, Ui, Window};
@@ -178,15 +181,14 @@ fn apply(rows: &mut Rows<'_>, table: &mut ListTable, group: usize, edit: Edit) {
             return;
         }
         Edit::Duplicate => {
-            let copies: Vec<_> = selected.iter().map(|i| items[*i].clone()).collect();
-            let at = selected.last().map_or(items.len(), |last| last + 1);
-            table.selected = (at..at + copies.len()).collect();
-            items.splice(at..at, copies);
+            // From the last to the first, so that the copies do not move the rows that follow.
+            for item in selected.iter().rev() {
+                graph::edit::duplicate(rows.params, (group, *item));
+            }
+            table.selected = selected.iter().enumerate().map(|(n, item)| item + n + 1).collect();
+            return;
         }
-        Edit::Delete => {
-            let mut index = 0..;
-            items.retain(|_| !index.next().is_some_and(|i| selected.contains(&i)));
-        }
+        Edit::Delete => return selected.iter().rev().for_each(|item| graph::edit::remove(rows.params, (group, *item))),
         Edit::Up | Edit::Down => table.selected = move_rows(&mut items, &selected, matches!(edit, Edit::Up)),
     }
     rows.params.set(&Change { id, value: Value::Rows(items) });
@@ -307,7 +309,7 @@ fn cell_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &ParamSpec) -> b
             }
             (response.has_focus(), new)
         }
-        (Value::Text(now), _) if spec.role == Role::Parameter => {
+        (Value::Text(now), _) if parameter::is_picked(spec.role) => {
             (false, parameter::picker_ui(ui, rows, id, &name, now))
         }
         (Value::Text(text), ValueType::Query) if rows.queries.is_some() => (false, query::ui(ui, rows, &name, text)),

@@ -4,7 +4,12 @@
 use super::{Outline, leaf, section};
 use crate::{
     app::{
-        document::{command::UiCommand, interventions, items, open_document::Document},
+        document::{
+            command::UiCommand,
+            graph, interventions,
+            items::{self, Item},
+            open_document::Document,
+        },
         kit::{icons, widgets},
         shell::{
             commands::{Around, CommandState},
@@ -18,9 +23,6 @@ use crate::{
     params::{Change, ParamId, Params, Role, Value},
 };
 use egui::{Button, Id, Response, TextEdit, Ui};
-
-/// Item of a list: index of the group, and index of the item.
-pub type Item = (usize, usize);
 
 /// Draws every list group of the kind.
 pub fn ui(
@@ -144,9 +146,15 @@ fn rename_ui(ui: &mut Ui, tree: &mut Outline, at: Item, params: &mut dyn Params)
     }
 }
 
-/// Returns the glyph of an item, by the role of its effect.
+/// Returns the glyph of an item, by the role of its list, of its fields or of its effect.
 fn glyph(params: &dyn Params, at: Item) -> &'static str {
-    let Some(id) = field(params, at, Role::Effect) else { return icons::SELECTION };
+    let Some(id) = field(params, at, Role::Effect) else {
+        return match params.groups()[at.0].role {
+            Role::Edges => icons::LINK,
+            _ if field(params, at, Role::OfNode).is_some() => icons::LIGHTNING,
+            _ => icons::SELECTION,
+        };
+    };
     match interventions::choice(params, id).map(|effect| effect.role) {
         Some(role) if role.is_silencing() => icons::SCISSORS,
         Some(Role::SetsParameter) => icons::SLIDERS,
@@ -160,25 +168,27 @@ impl Outline {
         self.selected.filter(|_| !sets.is_chosen()).filter(|(g, item)| *item < params.len(*g as u8))
     }
 
-    /// Starts to rename an item.
+    /// Selects an item, or none.
+    pub fn select(&mut self, item: Option<Item>) {
+        self.selected = item;
+    }
+
+    /// Starts to rename an item that has a name.
     pub fn rename(&mut self, item: Option<Item>, params: &dyn Params) {
-        self.renaming = item.map(|at| (at, items::item_name(params, at.0, at.1)));
+        self.renaming = item
+            .filter(|at| field(params, *at, Role::Name).is_some())
+            .map(|at| (at, items::item_name(params, at.0, at.1)));
     }
 
     /// Duplicates an item and selects the copy.
-    pub fn duplicate(&mut self, (group, item): Item, params: &mut dyn Params) {
-        let id = ParamId::list(group);
-        if let Value::Rows(mut rows) = params.get(id) {
-            rows.insert(item + 1, rows[item].clone());
-            params.set(&Change { id, value: Value::Rows(rows) });
-        }
-        self.selected = Some((group, item + 1));
+    pub fn duplicate(&mut self, item: Item, params: &mut dyn Params) {
+        self.selected = Some(graph::edit::duplicate(params, item));
     }
 
     /// Deletes an item and returns its name. Undo restores the item.
     pub fn delete(&mut self, (group, item): Item, params: &mut dyn Params) -> String {
         let name = items::item_name(params, group, item);
-        items::remove_item(params, group, item);
+        graph::edit::remove(params, (group, item));
         self.selected = None;
         name
     }

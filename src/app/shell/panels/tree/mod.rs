@@ -5,7 +5,7 @@ mod lists;
 use super::inspector;
 use crate::{
     app::{
-        document::{command::UiCommand, open_document::Document, session::Session},
+        document::{command::UiCommand, items::Item, open_document::Document, session::Session},
         kit::{focus, icons, text, theme::Tokens, widgets},
         shell::{
             commands::{Around, CommandState},
@@ -27,8 +27,8 @@ use egui::{
 pub struct Outline {
     filter: String,
     /// Item to which commands apply; `None` if no item is selected.
-    selected: Option<lists::Item>,
-    renaming: Option<(lists::Item, String)>,
+    selected: Option<Item>,
+    renaming: Option<(Item, String)>,
 }
 
 impl Outline {
