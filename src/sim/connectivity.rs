@@ -9,6 +9,15 @@ pub struct Connection {
     pub to: u32,
     /// Weight; negative for an inhibitory connection.
     pub weight: f32,
+    /// Delay from an event to its effect, seconds; `None` for the common one, [`Connectivity::delay_secs`].
+    pub delay_secs: Option<f32>,
+}
+
+impl Connection {
+    /// Creates a connection with the common delay.
+    pub const fn new(to: u32, weight: f32) -> Self {
+        Self { to, weight, delay_secs: None }
+    }
 }
 
 /// Read access to connections by source element.
@@ -30,8 +39,8 @@ pub struct Connectivity {
     pub over: &'static str,
     /// Unit of weights: `synapses`.
     pub unit: &'static str,
-    /// Delay from an event to its effect, seconds; equal for all connections.
-    pub delay_secs: f64,
+    /// Delay from an event to its effect, seconds; `None` if connections have different ones.
+    pub delay_secs: Option<f64>,
     /// Access to the connections.
     pub connections: Arc<dyn ConnectionSource>,
 }

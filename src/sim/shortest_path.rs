@@ -80,7 +80,7 @@ mod tests {
         fn read(&self, from: u32, out: &mut Vec<Connection>) {
             let links = [&[(1, 9.0), (3, 2.0)][..], &[(2, -6.0)], &[(3, 5.0)], &[(0, 7.0)]];
             out.clear();
-            out.extend(links[from as usize].iter().map(|(to, weight)| Connection { to: *to, weight: *weight }));
+            out.extend(links[from as usize].iter().map(|(to, weight)| Connection::new(*to, *weight)));
         }
     }
 

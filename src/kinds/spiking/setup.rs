@@ -94,8 +94,9 @@ impl Setup {
         self.rules.as_ref().ok_or_else(|| SimError::Input("network.source: it is no network from rules".to_owned()))
     }
 
-    /// Returns the connectivity for views; shared, not copied.
+    /// Returns the connectivity for views; shared, not copied. `delay_secs` is the delay of a network with one.
     pub fn connectivity(self: &Arc<Self>, delay_secs: f64) -> Connectivity {
+        let delay_secs = self.rules.is_none().then_some(delay_secs);
         let unit = self.rules.as_ref().map_or("synapses", RuleNetwork::weight_unit);
         Connectivity { over: self.neurons.name, unit, delay_secs, connections: self.clone() }
     }
@@ -127,7 +128,7 @@ impl ConnectionSource for Setup {
         if let Some(rules) = &self.rules {
             return rules.read(from, out);
         }
-        out.extend(self.connectivity.connections(from).map(|(to, count)| Connection { to, weight: count as f32 }));
+        out.extend(self.connectivity.connections(from).map(|(to, count)| Connection::new(to, count as f32)));
     }
 }
 

@@ -17,7 +17,7 @@ impl ConnectionSource for Few {
     fn read(&self, from: u32, out: &mut Vec<Connection>) {
         out.clear();
         let of = [(0, 5, 3.0), (1, 5, -4.0), (5, 6, 2.0), (6, 0, 9.0)];
-        out.extend(of.iter().filter(|l| l.0 == from).map(|(_, to, weight)| Connection { to: *to, weight: *weight }));
+        out.extend(of.iter().filter(|l| l.0 == from).map(|(_, to, weight)| Connection::new(*to, *weight)));
     }
 }
 

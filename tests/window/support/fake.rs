@@ -81,7 +81,7 @@ impl ConnectionSource for Synapses {
             let chance = hash(u64::from(from * 16 + k) + 3_000_000);
             let to = if k < 8 { (from + (chance % 300) as u32) % N } else { (chance % u64::from(N)) as u32 };
             let size = (1 + chance / 512 % 6 * (chance / 4096 % 6)) as f32;
-            Connection { to, weight: if hash(from.into()).is_multiple_of(5) { -size } else { size } }
+            Connection::new(to, if hash(from.into()).is_multiple_of(5) { -size } else { size })
         }));
         out.sort_by_key(|link| link.to);
     }
@@ -228,7 +228,7 @@ impl Script for Brain {
         self.is_wired.then_some(Connectivity {
             over: "neurons",
             unit: "synapses",
-            delay_secs: 0.0018,
+            delay_secs: Some(0.0018),
             connections: links,
         })
     }

@@ -226,9 +226,7 @@ pub(super) mod tests {
         }
         fn read(&self, from: u32, out: &mut Vec<Connection>) {
             out.clear();
-            out.extend(
-                self.1.iter().filter(|l| l.0 == from).map(|(_, to, weight)| Connection { to: *to, weight: *weight }),
-            );
+            out.extend(self.1.iter().filter(|l| l.0 == from).map(|(_, to, weight)| Connection::new(*to, *weight)));
         }
     }
 

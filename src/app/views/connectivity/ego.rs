@@ -13,6 +13,8 @@ pub struct Synapse {
     pub pre: u32,
     pub post: u32,
     pub weight: f32,
+    /// Delay in seconds; `None` for the common one.
+    pub delay_secs: Option<f32>,
 }
 
 /// Element connected to the queried elements.
@@ -81,7 +83,7 @@ fn piece(links: &dyn ConnectionSource, range: std::ops::Range<u32>, is_in: &[boo
         links.read(pre, &mut row);
         let is_mine = is_in[pre as usize];
         let kept = row.iter().filter(|l| is_in.get(l.to as usize).is_some_and(|post| *post || is_mine));
-        out.extend(kept.map(|l| Synapse { pre, post: l.to, weight: l.weight }));
+        out.extend(kept.map(|l| Synapse { pre, post: l.to, weight: l.weight, delay_secs: l.delay_secs }));
     }
     out
 }
@@ -112,7 +114,7 @@ mod tests {
         assert_eq!(who(&ego.inputs), [(1, -4.0, 1), (0, 3.0, 1)]);
         assert_eq!(who(&ego.outputs), [(1, 8.0, 1)]);
         assert_eq!((ego.inner, ego.n_synapses), (2, 5));
-        assert_eq!(ego.synapses[0], Synapse { pre: 2, post: 1, weight: 8.0 });
+        assert_eq!(ego.synapses[0], Synapse { pre: 2, post: 1, weight: 8.0, delay_secs: None });
         let cancelled = Progress::default();
         cancelled.cancel();
         assert_eq!(read_ego(&few, &[2], &cancelled), None);

@@ -43,11 +43,11 @@ pub struct List {
 
 pub fn caption(ego: &Ego, wiring: &Connectivity) -> String {
     let (listed, all) = (ego.synapses.len() as u64, ego.n_synapses);
-    let delay = kit::duration(wiring.delay_secs);
+    let delay = wiring.delay_secs.map_or_else(String::new, |secs| format!("  |  delay {}", kit::duration(secs)));
     match listed == all {
-        true => format!("{}  |  weights in {}  |  delay {delay}", kit::counted(all, "connections"), wiring.unit),
+        true => format!("{}  |  weights in {}{delay}", kit::counted(all, "connections"), wiring.unit),
         false => format!(
-            "strongest {} of {}  |  weights in {}  |  delay {delay}",
+            "strongest {} of {}  |  weights in {}{delay}",
             kit::thousands(listed),
             kit::counted(all, "connections"),
             wiring.unit
@@ -140,7 +140,8 @@ impl List {
                         ui.with_layout(Layout::right_to_left(Align::Center), |ui| ui.label(text));
                     });
                     row.col(|ui| {
-                        let text = RichText::new(kit::duration(wiring.delay_secs)).font(kit::mono(ui));
+                        let delay = synapse.delay_secs.map(f64::from).or(wiring.delay_secs);
+                        let text = RichText::new(delay.map_or_else(String::new, kit::duration)).font(kit::mono(ui));
                         ui.label(text.color(ctx.tokens.text_sub));
                     });
                 });

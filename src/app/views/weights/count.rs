@@ -162,7 +162,7 @@ mod tests {
         }
         fn read(&self, from: u32, out: &mut Vec<Connection>) {
             out.clear();
-            out.extend(self.0.iter().filter(|l| l.0 == from).map(|(_, weight)| Connection { to: 0, weight: *weight }));
+            out.extend(self.0.iter().filter(|l| l.0 == from).map(|(_, weight)| Connection::new(0, *weight)));
         }
     }
 

@@ -138,3 +138,19 @@ fn a_build_is_cancelled_at_each_report() {
     let fails = |n: u32| Connections::make(&network, 2, &Progress::cancelled_at(n)).is_err();
     assert!(fails(1) && fails(2) && !fails(100));
 }
+
+#[test]
+fn views_read_weight_and_delay_of_each_connection() {
+    let network = network(&["projections.0.rule=FixedOutDegree", "projections.0.rule.n=40"], false);
+    let (mut row, mut delays) = (vec![], vec![]);
+    for source in 0..700 {
+        network.read(source, &mut row);
+        assert_eq!(row.len(), 40);
+        delays.extend(row.iter().map(|c| c.delay_secs.expect("a delay of its own")));
+    }
+    let steps = |secs: &f32| (f64::from(*secs) * 1e4).round();
+    let whole = |secs: &f32| (f64::from(*secs) * 1e4 - steps(secs)).abs() < 1e-3;
+    assert!(delays.iter().all(|secs| whole(secs) && (1.0..=50.0).contains(&steps(secs))));
+    let mean = delays.iter().map(|secs| f64::from(*secs)).sum::<f64>() / delays.len() as f64;
+    assert!((mean - 1.554e-3).abs() < 2e-5, "{mean} s");
+}
