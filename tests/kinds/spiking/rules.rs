@@ -227,16 +227,21 @@ fn connections_made_on_a_gpu_are_those_of_the_cpu() {
         ["2", "normal(90, 9)", "normal(-90, 40) in -100..0", "uniform(-1, 200)", "log_normal(4, 0.5) in 0..300"];
     for ((rule, own), weight) in rules.iter().flat_map(|rule| weights.map(|weight| (*rule, weight))) {
         let model = of_rule(rule, own, weight);
-        let state = |device: &Device| {
-            let mut sim = model.build(&BuildContext::default(), device, &Progress::default()).expect("built");
+        let state = |device: &Device, step: &'static str| {
+            let kernels = [("step", step)].into_iter().collect();
+            let context = BuildContext { kernels, ..BuildContext::default() };
+            let mut sim = model.build(&context, device, &Progress::default()).expect("built");
             sim.advance(200, &mut Pass::default()).expect("it runs");
             (sim.digest(), sim.save().expect("saved"))
         };
-        let (cpu, cuda) = (state(&Device::Cpu { threads: 1 }), state(&Device::Cuda(gpu.clone())));
+        let cpu = state(&Device::Cpu { threads: 1 }, "");
         let connections = |state: &neuropil::sim::Snapshot| state.read_number::<u64>("connections").expect("a number");
-        assert_eq!(connections(&cpu.1), connections(&cuda.1), "{rule}, {own}, {weight}: connections");
-        assert_eq!(cpu.0, cuda.0, "{rule}, {own}, {weight}: spikes");
-        assert!(cpu.1 == cuda.1, "{rule}, {own}, {weight}: state");
+        for step in ["persistent", "launches"] {
+            let cuda = state(&Device::Cuda(gpu.clone()), step);
+            assert_eq!(connections(&cpu.1), connections(&cuda.1), "{rule}, {own}, {weight}: connections");
+            assert_eq!(cpu.0, cuda.0, "{rule}, {own}, {weight}, {step}: spikes");
+            assert!(cpu.1 == cuda.1, "{rule}, {own}, {weight}, {step}: state");
+        }
     }
 }
 

@@ -247,7 +247,8 @@ impl RulesSim {
         // Launches become shorter towards the end, so that little is left to read after the last one.
         let left = end.min(self.until) - step;
         let most = if self.persistent.is_some() { MAX_LAUNCH_STEPS } else { MAX_GRAPH_STEPS };
-        let n = 1_u64 << left.min(left.div_ceil(2).max(16)).min(self.longest).min(most).ilog2();
+        let room = left.min(left.div_ceil(2).max(16)).min(self.longest).min(most);
+        let n = if self.persistent.is_some() { room } else { 1 << room.ilog2() };
         let place = |step: u64| self.listed.partition_point(|kick| *kick < step) as u32;
         let (kick_from, kick_to) = (place(step), place(step + n));
         self.memory.clock.set(RulesClock { step, kick_from, kick_to, slot: self.queue.slot(), pad: 0 })?;
