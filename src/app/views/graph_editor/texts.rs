@@ -31,7 +31,7 @@ pub fn caption(graph: &Graph) -> String {
 fn build_time(secs: f64) -> String {
     match secs {
         s if s < 1.0 => "built in less than 1 s".to_owned(),
-        s => format!("built in about {}", text::rough_time(s)),
+        s => format!("built in about {} by one CPU core", text::rough_time(s)),
     }
 }
 

@@ -101,6 +101,7 @@ impl RuleNetwork {
 
     /// Replaces `out` by the connections of a neuron, sorted by target; weights have the unit of the postsynaptic model.
     pub fn read(&self, from: u32, out: &mut Vec<Connection>) {
+        out.clear();
         let secs = |steps: u32| (f64::from(steps) * self.plan.dt_ms * 1e-3) as f32;
         self.each(from, |to, weight, delay| out.push(Connection { to, weight, delay_secs: Some(secs(delay)) }));
         out.sort_by_key(|c| c.to);
