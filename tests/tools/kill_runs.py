@@ -244,9 +244,9 @@ class Test:
             _, said = first.communicate()
             refused = ("is still being written", "is complete at step")
             # The later one may be the first to lock the run.
-            for code, err in ((code, err), (first.returncode, said.decode())):
-                if code != 0 and not any(words in err for words in refused):
-                    raise Failure(f"{what}, two at once: {err}")
+            for its_code, its_err in ((code, err), (first.returncode, said.decode())):
+                if its_code != 0 and not any(reason in its_err for reason in refused):
+                    raise Failure(f"{what}, two at once: {its_err}")
             if code != 0 and first.returncode != 0:
                 raise Failure(f"{what}, two at once: both are refused: {err}, {said}")
             self.count("continued by two at once")
