@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 use std::{path::Path, time::Instant};
 
-/// Number of neurons of a population whose intervals are kept.
+/// Number of neurons per population that keep the intervals between their spikes.
 const KEPT: usize = 2000;
 /// Spikes that a neuron exceeds to count in the variation.
 const MIN_SPIKES: usize = 5;

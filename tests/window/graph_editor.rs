@@ -153,7 +153,7 @@ fn a_balanced_network_is_drawn_from_an_empty_project_and_spikes() {
     ];
     assert_eq!(hand.lines(), wanted);
     assert_eq!(hand.steps(), 8, "each edit is one undo step: {:?}", hand.w.state().session().history.steps());
-    assert!(hand.says("200 neurons  |  4,000 connections  |  "), "what a build makes is told");
+    assert!(hand.says("200 neurons  |  4,000 connections  |  "), "the caption states what a build makes");
     hand.w.state_mut().session_mut().project.run.device = DeviceChoice::Cpu;
     hand.click("Run");
     assert!(hand.gestures <= MOST_GESTURES, "{} gestures", hand.gestures);

@@ -80,7 +80,7 @@ buffers! {
             pub kicks: Buf<Kick> = Derived "listed kicks" 1;
         }
         "spikes in flight" {
-            /// Steps of the running graph.
+            /// Steps of the running launch.
             pub clock: Cell<RulesClock> = Workspace "steps of a graph" 1;
             /// Range of each step in the ring of spikes.
             pub lists: Buf<RulesList> = Saved "spikes by step" s.list_ring as usize;

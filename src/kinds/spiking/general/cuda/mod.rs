@@ -13,7 +13,7 @@
 //! | `connect` | connections, made on the device |
 //! | `tables` | populations, projections and inputs in the layout of the kernels; sizes |
 //! | `buffers` | device memory |
-//! | `queue` | launched graphs and their readback |
+//! | `queue` | launches and their readback |
 //! | `state` | saved states |
 
 mod buffers;
@@ -239,7 +239,7 @@ impl RulesSim {
         check_finite(self.non_finite.take().into_iter(), &self.host.setup.neurons)
     }
 
-    /// Launches one graph of steps from `step` on, at most to `end`.
+    /// Launches steps from `step` on, at most to `end`.
     fn launch(&mut self, step: u64, end: u64, pass: &mut Pass) -> Result<(), SimError> {
         if self.host.stimuli_changed || step >= self.until {
             self.apply_stimuli(step)?;
@@ -341,8 +341,8 @@ impl RulesSim {
         Ok(coefficients)
     }
 
-    /// Sets the length of graphs so that the ring of spikes suffices; replaces the ring if not even one step fits, after reading
-    /// the launched graphs.
+    /// Sets the length of launches so that the ring of spikes suffices; replaces the ring if not even one step fits, after reading
+    /// all launches.
     fn fit_ring(&mut self, coefficients: &Coefficients, step: u64) -> Result<(), SimError> {
         let most = |plan: &Plan, steps| tables::most_spikes(plan, coefficients, tables::window(plan, steps));
         let ring = self.memory.spikes.len() as u64;
@@ -360,7 +360,7 @@ impl RulesSim {
         Ok(())
     }
 
-    /// Waits for the oldest graph and reads its results.
+    /// Waits for the oldest launch and reads its results.
     fn collect(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         let kernel = if self.persistent.is_some() { "step_rules_persistent" } else { "step_rules" };
         let reading = self.queue.collect(&self.memory, &mut self.host.measurements, kernel, pass)?;

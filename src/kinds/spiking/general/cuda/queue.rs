@@ -1,4 +1,4 @@
-//! Graphs that are launched and not yet read. Spikes are copied on a second stream while the next graph runs, and sorted by the
+//! Launches that are not yet read. Spikes are copied on a second stream while the next launch runs, and sorted by the
 //! host.
 
 use super::{
@@ -13,11 +13,11 @@ use crate::{
 };
 use std::{collections::VecDeque, ops::Range, sync::Arc};
 
-/// Maximum number of graphs that are launched but not yet read.
+/// Maximum number of launches that are not yet read.
 const DEPTH: usize = 2;
 
 buffers! {
-    /// Page-locked buffers for the results of a graph.
+    /// Page-locked buffers for the results of a launch.
     struct HostBuffers(gpu: Arc<Gpu>, _sizes: ()) {
         "spikes in flight" {
             lists: Pinned<RulesList> = Readback "copy of spikes by step" MAX_LAUNCH_STEPS as usize;
@@ -38,7 +38,7 @@ struct Launch {
     is_measured: bool,
 }
 
-/// Queue of launched graphs.
+/// Queue of launches.
 pub struct Queue {
     launches: VecDeque<Launch>,
     host_buffers: [HostBuffers; DEPTH],
@@ -86,27 +86,27 @@ impl Queue {
         self.launches.back().map_or(completed, |launch| launch.steps.end)
     }
 
-    /// Whether another graph may be launched before one is read.
+    /// Whether another launch may follow before one is read.
     pub fn has_room(&self) -> bool {
         self.launches.len() < DEPTH
     }
 
-    /// Whether launched graphs remain to be read.
+    /// Whether launches remain to be read.
     pub fn has_launches(&self) -> bool {
         !self.launches.is_empty()
     }
 
-    /// Whether a launched graph is profiled.
+    /// Whether a launch is profiled.
     pub fn is_measured(&self) -> bool {
         self.launches.iter().any(|launch| launch.is_measured)
     }
 
-    /// Returns the row of the samples of the first step of the next graph.
+    /// Returns the row of the samples of the first step of the next launch.
     pub const fn slot(&self) -> u32 {
         self.next_buffers as u32 * MAX_LAUNCH_STEPS as u32
     }
 
-    /// Records that the steps of a graph were launched.
+    /// Records that the steps of one launch were issued.
     pub fn sent(&mut self, steps: Range<u64>, n_traced: usize, is_measured: bool) -> Result<(), GpuError> {
         let mark = Mark::now(&self.gpu)?;
         self.launches.push_back(Launch { steps, mark, buffers: self.next_buffers, n_traced, is_measured });
@@ -120,7 +120,7 @@ impl Queue {
     }
 
     /// Waits for the oldest launch and adds its results to the measurements; `step_kernel` takes the steps. Returns the number of completed steps, and the first
-    /// non-finite potential; `None` if no graph is launched.
+    /// non-finite potential; `None` if there is no launch.
     pub fn collect(
         &mut self,
         memory: &RulesBuffers,

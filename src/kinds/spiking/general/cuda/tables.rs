@@ -17,7 +17,7 @@ use crate::{
     num::{rng::Purpose, trains::address},
 };
 
-/// Largest ring of spikes that is allocated to allow long graphs.
+/// Largest ring of spikes that is allocated so that launches may have many steps.
 const MAX_SPIKE_RING: u64 = 1 << 26;
 
 /// Sizes of the buffers.
@@ -74,7 +74,7 @@ impl Sizes {
     }
 }
 
-/// Returns the number of steps whose spikes are kept with graphs of `steps` steps: they are in transit, or not yet read.
+/// Returns the number of steps that keep their spikes with launches of `steps` steps: these are in transit, or not yet read.
 pub fn window(plan: &Plan, steps: u64) -> u64 {
     in_transit(plan).max(2 * steps) + 1
 }
