@@ -56,7 +56,7 @@ probes! {
     #[title("Natural frequency")]
     OMEGA = "omega", "", Shape::Field { over: NUCLEI, range: (-3.0, 3.0), meaning: Meaning::Number };
     /// Generations since the birth of every nucleus.
-    AGE = "age", "steps", Shape::Field { over: NUCLEI, range: (0.0, 100.0), meaning: Meaning::Number };
+    AGE = "age", "generations", Shape::Field { over: NUCLEI, range: (0.0, 100.0), meaning: Meaning::Number };
     /// 1 in occupied slots, 0 in free ones.
     #[title("Occupied slots")]
     ALIVE_FIELD = "alive_field", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0), meaning: Meaning::Mask };

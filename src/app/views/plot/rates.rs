@@ -383,8 +383,9 @@ impl Rates {
         }
         if n_charts < n_chosen {
             let text = format!("+{} more: enlarge", n_chosen - n_charts);
-            let at = pos2(canvas.right() - 8.0, canvas.bottom() - 4.0);
-            painter.text(at, Align2::RIGHT_BOTTOM, text, kit::small(ui), ctx.tokens.text_sub);
+            // The title of the time axis is at the bottom.
+            let at = pos2(all.right(), canvas.top());
+            painter.text(at, Align2::RIGHT_TOP, text, kit::small(ui), ctx.tokens.text_sub);
         }
         line.paint_axis(&painter, all, &mono, ctx.tokens, clock);
         paint::overlay(&painter, all, ctx.time, ctx.tokens, |step| line.x_of(all, step));
