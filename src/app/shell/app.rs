@@ -2,7 +2,7 @@
 //! on the panels and actions that use the parts.
 
 use super::{
-    commands::{Around, CommandState},
+    commands::CommandState,
     flow::Flow,
     frame_times::Part,
     host::Host,
@@ -34,15 +34,8 @@ impl App {
     /// Returns the state that labels and availability of commands depend on.
     pub fn command_state(&self) -> CommandState<'_> {
         let Self { document, workspace, panels, preferences, flow, host, .. } = self;
-        let around = Around {
-            workspace,
-            recent: &host.recent,
-            keymap: &preferences.keymap,
-            flow,
-            pacing: panels.pacing,
-            has_item: panels.has_item(document.session.project.model.params()),
-        };
-        around.with(document)
+        let params = document.session.project.model.params();
+        panels.around(params, workspace, flow, &host.recent, &preferences.keymap).with(document)
     }
 
     /// Returns the parts that actions on documents, runs and files use.

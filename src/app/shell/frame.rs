@@ -4,7 +4,7 @@
 use super::{
     App,
     actions::{arrivals, attention, figures, files, graph, requests, sweep, unrecorded},
-    commands::{self, Around},
+    commands,
     dev,
     dialogs::{self, ask, import, paths, preferences, recovery::AtRisk, shortcuts_sheet, trees},
     execute, figure,
@@ -113,9 +113,8 @@ fn figure_ui(app: &mut App, ui: &mut egui::Ui, queue: &mut Queue) -> bool {
 /// Draws the overlays, and handles the answer of a dialog.
 fn overlays_ui(app: &mut App, ctx: &egui::Context, queue: &mut Queue) {
     let App { document, workspace, panels, overlays, preferences, flow, host, .. } = &mut *app;
-    let has_item = panels.has_item(document.session.project.model.params());
-    let (recent, keymap) = (&host.recent, &preferences.keymap);
-    let around = Around { workspace, recent, keymap, flow, pacing: panels.pacing, has_item };
+    let params = document.session.project.model.params();
+    let around = panels.around(params, workspace, flow, &host.recent, &preferences.keymap);
     let sources = Sources { state: around.with(document), settings: &preferences.settings };
     palette::ui(ctx, &mut overlays.palette, sources, &mut host.used, queue);
     let is_covered = overlays.dialog.is_some();
@@ -132,9 +131,8 @@ fn overlays_ui(app: &mut App, ctx: &egui::Context, queue: &mut Queue) {
     if flow.may_close {
         ctx.send_viewport_cmd(egui::ViewportCommand::Close);
     }
-    let has_item = panels.has_item(document.session.project.model.params());
-    let (recent, keymap) = (&host.recent, &preferences.keymap);
-    let around = Around { workspace, recent, keymap, flow, pacing: panels.pacing, has_item };
+    let params = document.session.project.model.params();
+    let around = panels.around(params, workspace, flow, &host.recent, &preferences.keymap);
     let (dialog, sheet, settings) = (&mut overlays.settings, &mut overlays.shortcuts_sheet, &mut preferences.settings);
     let changed = preferences::ui(ctx, dialog, settings, host.config_dir.as_deref(), &around.with(document));
     shortcuts_sheet::ui(ctx, sheet, dialog, &around.with(document));

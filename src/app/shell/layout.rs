@@ -2,7 +2,6 @@
 
 use super::{
     App,
-    commands::Around,
     frame_times::Part,
     log, pacing,
     pages::{home, opening, welcome},
@@ -57,9 +56,8 @@ fn update_graph(app: &mut App) {
 /// Draws all panels except the centre. Returns the index and the new title of a renamed workspace.
 fn bars_ui(app: &mut App, ui: &mut Ui, rename: &mut TabRename, queue: &mut Queue) -> Option<(usize, String)> {
     let App { document, workspace, panels, messages, preferences, flow, host, .. } = app;
-    let has_item = panels.has_item(document.session.project.model.params());
-    let (recent, keymap) = (&host.recent, &preferences.keymap);
-    let around = Around { workspace, recent, keymap, flow, pacing: panels.pacing, has_item };
+    let params = document.session.project.model.params();
+    let around = panels.around(params, workspace, flow, &host.recent, &preferences.keymap);
     let mut since = Instant::now();
     topbar::ui(ui, &around.with(document), &panels.open, queue);
     let renamed = tabs::ui(ui, rename, &around.with(document), queue);
@@ -111,9 +109,8 @@ fn drawers_ui(app: &mut App, ui: &Ui, centre: egui::Rect, queue: &mut Queue) {
     if workspace.is_home || flow.opening.is_some() {
         return;
     }
-    let has_item = panels.has_item(document.session.project.model.params());
-    let (recent, keymap) = (&host.recent, &preferences.keymap);
-    let around = Around { workspace, recent, keymap, flow, pacing: panels.pacing, has_item };
+    let params = document.session.project.model.params();
+    let around = panels.around(params, workspace, flow, &host.recent, &preferences.keymap);
     side::drawers_ui(ui, centre, &panels.open, |ui, side| match side {
         Side::Tree => tree::ui(ui, document, (&mut panels.tree, &mut panels.sets), around, queue),
         Side::Inspector => inspector::ui(ui, document, &mut panels.inspector, &host.devices, around, queue),
