@@ -38,10 +38,10 @@ impl App {
         panels.around(params, workspace, flow, &host.recent, &preferences.keymap).with(document)
     }
 
-    /// Returns the parts that actions on documents, runs and files use.
+    /// Returns the parts that actions use.
     pub(crate) fn parts(&mut self) -> ActionParts<'_> {
-        let Self { document, workspace, overlays, messages, flow, host, .. } = self;
-        ActionParts { document, workspace, overlays, messages, flow, host }
+        let Self { document, workspace, panels, overlays, messages, flow, host, .. } = self;
+        ActionParts { document, workspace, panels, overlays, messages, flow, host }
     }
 
     /// Returns the open document with its simulation.

@@ -38,19 +38,22 @@ pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
         return app.messages.notify(Level::Warning, why);
     }
     match command {
-        UiCommand::NewLike => requests::confirm_unsaved(app, Intent::New(app.document.session.project.model.name())),
-        UiCommand::New(kind) => requests::confirm_unsaved(app, Intent::New(kind)),
-        UiCommand::Example(name) => requests::confirm_unsaved(app, Intent::Example(name)),
+        UiCommand::NewLike => {
+            let kind = app.document.session.project.model.name();
+            requests::confirm_unsaved(&mut app.parts(), Intent::New(kind));
+        }
+        UiCommand::New(kind) => requests::confirm_unsaved(&mut app.parts(), Intent::New(kind)),
+        UiCommand::Example(name) => requests::confirm_unsaved(&mut app.parts(), Intent::Example(name)),
         UiCommand::ImportData => app.overlays.import = Some(Import::default()),
         UiCommand::Open => files::pick(&mut app.parts(), Purpose::Open),
         UiCommand::OpenRun(i) => {
             if let Some(path) = app.document.library.runs.get(i).map(|run| run.folder.clone()) {
-                requests::confirm_unsaved(app, Intent::Open(path));
+                requests::confirm_unsaved(&mut app.parts(), Intent::Open(path));
             }
         }
         UiCommand::OpenRecent(i) => {
             if let Some(place) = app.host.recent.projects.get(i).cloned() {
-                requests::confirm_unsaved(app, Intent::Open(place.path));
+                requests::confirm_unsaved(&mut app.parts(), Intent::Open(place.path));
             }
         }
         UiCommand::Save => files::save(&mut app.parts()),
@@ -88,8 +91,8 @@ pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
         UiCommand::StepMore => {
             app.document.session.live.step(app.panels.pacing.steps(&app.document.session).saturating_mul(10))
         }
-        UiCommand::Rewind => requests::confirm_unsaved(app, Intent::Rewind),
-        UiCommand::Rebuild => requests::confirm_unsaved(app, Intent::Rebuild),
+        UiCommand::Rewind => requests::confirm_unsaved(&mut app.parts(), Intent::Rewind),
+        UiCommand::Rebuild => requests::confirm_unsaved(&mut app.parts(), Intent::Rebuild),
         UiCommand::RerunRecorded => app.document.session.rerun_as_recorded(),
         UiCommand::ContinueOnCpu => app.document.session.continue_on_cpu(),
         UiCommand::Compare(steps) => profiling::compare(&mut app.document, &mut app.host, &mut app.messages, steps),
@@ -136,8 +139,8 @@ pub fn run(app: &mut App, ctx: &egui::Context, command: UiCommand) {
         UiCommand::DeleteRuns(folders) => run_folders::ask_deletion(&mut app.parts(), folders),
         UiCommand::RevealRun(folder) => runs::reveal(&mut app.host, &mut app.messages, folder),
         UiCommand::Replay(folder) => recording::replay(&mut app.parts(), &folder),
-        UiCommand::Branch(folder, step) => requests::confirm_unsaved(app, Intent::Branch(folder, step)),
-        UiCommand::Resume(folder) => requests::confirm_unsaved(app, Intent::Resume(folder)),
+        UiCommand::Branch(folder, step) => requests::confirm_unsaved(&mut app.parts(), Intent::Branch(folder, step)),
+        UiCommand::Resume(folder) => requests::confirm_unsaved(&mut app.parts(), Intent::Resume(folder)),
         UiCommand::Requests => app.overlays.requests.open(app.document.session.project.model.requests().first()),
         UiCommand::CancelExport => {
             if let Some(export) = &app.document.library.exporting {

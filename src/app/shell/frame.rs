@@ -4,8 +4,7 @@
 use super::{
     App,
     actions::{arrivals, attention, figures, files, graph, requests, sweep, unrecorded},
-    commands,
-    dev,
+    commands, dev,
     dialogs::{self, ask, import, paths, preferences, recovery::AtRisk, shortcuts_sheet, trees},
     execute, figure,
     flow::Flow,
@@ -39,13 +38,13 @@ impl eframe::App for App {
     fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
         let ignores_layout = self.preferences.reset_layout;
         if let Some(intent) = arrivals::take(&mut self.parts(), ignores_layout) {
-            requests::confirm_changes(self, intent);
+            requests::confirm_changes(&mut self.parts(), intent);
         }
         while let Some(done) = self.host.jobs.poll() {
-            done(self);
+            done(&mut self.parts());
         }
-        requests::confirm_close(self, ctx);
-        requests::open_dropped(self, ctx);
+        requests::confirm_close(&mut self.parts(), ctx);
+        requests::open_dropped(&mut self.parts(), ctx);
         if self.document.session.live.is_loaded() {
             self.document.update_marks();
         }
@@ -122,7 +121,7 @@ fn overlays_ui(app: &mut App, ctx: &egui::Context, queue: &mut Queue) {
     trees::ui(ctx, &mut overlays.trees, overlays.reading_trees.as_ref());
     let answer = dialogs::ui(ctx, &mut overlays.dialog, || at_risk(document));
     if let Some((answer, dialog)) = answer {
-        requests::answer(app, answer, dialog);
+        requests::answer(&mut app.parts(), answer, dialog);
     }
     let App { document, workspace, panels, overlays, messages, preferences, flow, host } = app;
     if overlays.dialog.is_none() {
@@ -182,7 +181,7 @@ fn do_queued(app: &mut App, ctx: &egui::Context, queue: Queue) {
         ctx.request_repaint(); // the panels drawn before show the result
     }
     for request in queue.requests {
-        requests::handle(app, ctx, request);
+        requests::handle(&mut app.parts(), ctx, request);
     }
     for command in queue.commands {
         execute::run(app, ctx, command);

@@ -1,12 +1,15 @@
-//! Parts of the window that actions on documents, runs and files use.
+//! Parts of the window that actions use.
 
-use super::{flow::Flow, host::Host, messages::Messages, overlays::Overlays, workspace::Workspaces};
+use super::{
+    flow::Flow, host::Host, messages::Messages, overlays::Overlays, panels::state::Panels, workspace::Workspaces,
+};
 use crate::app::document::open_document::Document;
 
-/// All parts except panels and preferences, which adapt to a new document when they are drawn.
+/// All parts except the preferences, which no action on a document, a run or a file changes.
 pub struct ActionParts<'a> {
     pub document: &'a mut Document,
     pub workspace: &'a mut Workspaces,
+    pub panels: &'a mut Panels,
     pub overlays: &'a mut Overlays,
     pub messages: &'a mut Messages,
     pub flow: &'a mut Flow,

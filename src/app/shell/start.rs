@@ -150,7 +150,7 @@ pub fn create(cc: &eframe::CreationContext<'_>, mut start: Start) -> Result<App,
     unrecorded::look_for_left_work(&mut app.parts(), start.state_dir, limit_bytes)?;
     if let Some(folder) = start.config_dir.map(|d| d.join("layouts")) {
         let read = move || saved::read_folder(&folder);
-        app.host.try_job("layouts", read, |app, layouts| app.workspace.layouts.user = layouts)?;
+        app.host.try_job("layouts", read, |parts, layouts| parts.workspace.layouts.user = layouts)?;
     }
     if let Some(path) = start.path {
         open::open_path(&mut app.parts(), path);
@@ -197,7 +197,7 @@ fn host(cc: &eframe::CreationContext<'_>, start: &Start, devices: Arc<device::De
     let jobs = jobs::Jobs::new(cc.egui_ctx.clone());
     let (outbox, wake) = (jobs.outbox(), cc.egui_ctx.clone());
     let changed = move |path, found: Box<Project>| {
-        let done: Done = Box::new(|app| documents::file_changed(&app.document, &mut app.overlays, path, *found));
+        let done: Done = Box::new(|parts| documents::file_changed(parts.document, parts.overlays, path, *found));
         outbox.try_send(done).ok();
         wake.request_repaint();
     };
