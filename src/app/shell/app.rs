@@ -31,17 +31,17 @@ pub struct App {
 }
 
 impl App {
-    /// Returns the state that labels and availability of commands depend on.
+    /// Returns the parts that the layout and actions use, and the preferences.
+    pub(crate) fn parts(&mut self) -> (ActionParts<'_>, &mut Preferences) {
+        let Self { document, workspace, panels, overlays, messages, preferences, flow, host } = self;
+        (ActionParts { document, workspace, panels, overlays, messages, flow, host }, preferences)
+    }
+
+    /// Returns the state that labels and availability of commands depend on; only tests use it.
     pub fn command_state(&self) -> CommandState<'_> {
         let Self { document, workspace, panels, preferences, flow, host, .. } = self;
         let params = document.session.project.model.params();
         panels.around(params, workspace, flow, &host.recent, &preferences.keymap).with(document)
-    }
-
-    /// Returns the parts that actions use.
-    pub(crate) fn parts(&mut self) -> ActionParts<'_> {
-        let Self { document, workspace, panels, overlays, messages, flow, host, .. } = self;
-        ActionParts { document, workspace, panels, overlays, messages, flow, host }
     }
 
     /// Returns the open document with its simulation.

@@ -1,7 +1,8 @@
-//! Parts of the window that actions use.
+//! Parts of the window that its layout and its actions use.
 
 use super::{
-    flow::Flow, host::Host, messages::Messages, overlays::Overlays, panels::state::Panels, workspace::Workspaces,
+    commands::CommandState, flow::Flow, host::Host, keymap::Keymap, messages::Messages, overlays::Overlays,
+    panels::state::Panels, workspace::Workspaces,
 };
 use crate::app::document::open_document::Document;
 
@@ -14,4 +15,13 @@ pub struct ActionParts<'a> {
     pub messages: &'a mut Messages,
     pub flow: &'a mut Flow,
     pub host: &'a mut Host,
+}
+
+impl ActionParts<'_> {
+    /// Returns the state that labels and availability of commands depend on.
+    pub fn command_state<'a>(&'a self, keymap: &'a Keymap) -> CommandState<'a> {
+        let Self { document, workspace, panels, flow, host, .. } = self;
+        let params = document.session.project.model.params();
+        panels.around(params, workspace, flow, &host.recent, keymap).with(document)
+    }
 }
