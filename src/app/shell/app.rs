@@ -1,11 +1,12 @@
-//! The window's state, [`App`], in its parts. Each part is declared beside the data that it contains; this file does not depend
-//! on the panels and actions that use the parts.
+//! The window's state, [`App`], in its parts. Each part is declared beside the data that it contains. Panels and actions take the
+//! parts that they use, and do not name `App`.
 
 use super::{
     commands::CommandState,
     flow::Flow,
     frame_times::Part,
     host::Host,
+    initial,
     messages::Messages,
     overlays::Overlays,
     panels::{
@@ -14,9 +15,14 @@ use super::{
     },
     parts::ActionParts,
     preferences::Preferences,
+    start::Start,
     workspace::Workspaces,
 };
-use crate::app::document::{open_document::Document, profile::Profile, session::Session, time};
+use crate::app::{
+    document::{open_document::Document, profile::Profile, session::Session, time},
+    host::device::Devices,
+};
+use std::sync::Arc;
 
 /// State of the program's window.
 pub struct App {
@@ -28,6 +34,25 @@ pub struct App {
     pub(crate) preferences: Preferences,
     pub(crate) flow: Flow,
     pub(crate) host: Host,
+}
+
+/// Creates the window's content and starts its threads. Fails if a thread cannot be started.
+pub fn create(cc: &eframe::CreationContext<'_>, mut start: Start) -> Result<App, String> {
+    initial::set_up(&cc.egui_ctx);
+    let devices = Arc::new(Devices::default());
+    let mut app = App {
+        preferences: initial::preferences(&cc.egui_ctx, &start),
+        workspace: initial::workspaces(&start),
+        flow: initial::flow(&start),
+        document: initial::document(cc, &mut start, &devices)?,
+        host: initial::host(cc, &start, devices)?,
+        panels: Panels::default(),
+        overlays: Overlays::default(),
+        messages: Messages::default(),
+    };
+    let (mut parts, preferences) = app.parts();
+    initial::begin(&mut parts, start, preferences.settings.unrecorded_bytes())?;
+    Ok(app)
 }
 
 impl App {

@@ -223,7 +223,7 @@ fn end_frame(parts: &mut ActionParts<'_>, settings: &settings::Settings, ctx: &e
     }
 }
 
-/// Saves a changed document that has a file, at an interval of `autosave_s`, s.
+/// Saves a changed document that has a file every `autosave_s` seconds; 0: never.
 fn autosave(parts: &mut ActionParts<'_>, autosave_s: f64, ctx: &egui::Context) {
     let session = &parts.document.session;
     let is_dirty = session.is_dirty() && session.path.is_some() && !parts.overlays.is_modal();
