@@ -14,7 +14,4 @@ pub mod kit;
 pub mod shell;
 pub mod views;
 
-pub use shell::{
-    App,
-    start::{Start, create, open},
-};
+pub use shell::{App, app::create, native::open, start::Start};

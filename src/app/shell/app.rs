@@ -1,11 +1,12 @@
-//! The window's state, [`App`], in its parts. Each part is declared beside the data that it contains; this file does not depend
-//! on the panels and actions that use the parts.
+//! The window's state, [`App`], in its parts. Each part is declared beside the data that it contains. Panels and actions take the
+//! parts that they use, and do not name `App`.
 
 use super::{
-    commands::{Around, CommandState},
+    commands::CommandState,
     flow::Flow,
     frame_times::Part,
     host::Host,
+    initial,
     messages::Messages,
     overlays::Overlays,
     panels::{
@@ -14,9 +15,14 @@ use super::{
     },
     parts::ActionParts,
     preferences::Preferences,
+    start::Start,
     workspace::Workspaces,
 };
-use crate::app::document::{open_document::Document, profile::Profile, session::Session, time};
+use crate::app::{
+    document::{open_document::Document, profile::Profile, session::Session, time},
+    host::device::Devices,
+};
+use std::sync::Arc;
 
 /// State of the program's window.
 pub struct App {
@@ -30,25 +36,37 @@ pub struct App {
     pub(crate) host: Host,
 }
 
+/// Creates the window's content and starts its threads. Fails if a thread cannot be started.
+pub fn create(cc: &eframe::CreationContext<'_>, mut start: Start) -> Result<App, String> {
+    initial::set_up(&cc.egui_ctx);
+    let devices = Arc::new(Devices::default());
+    let mut app = App {
+        preferences: initial::preferences(&cc.egui_ctx, &start),
+        workspace: initial::workspaces(&start),
+        flow: initial::flow(&start),
+        document: initial::document(cc, &mut start, &devices)?,
+        host: initial::host(cc, &start, devices)?,
+        panels: Panels::default(),
+        overlays: Overlays::default(),
+        messages: Messages::default(),
+    };
+    let (mut parts, preferences) = app.parts();
+    initial::begin(&mut parts, start, preferences.settings.unrecorded_bytes())?;
+    Ok(app)
+}
+
 impl App {
-    /// Returns the state that labels and availability of commands depend on.
-    pub fn command_state(&self) -> CommandState<'_> {
-        let Self { document, workspace, panels, preferences, flow, host, .. } = self;
-        let around = Around {
-            workspace,
-            recent: &host.recent,
-            keymap: &preferences.keymap,
-            flow,
-            pacing: panels.pacing,
-            has_item: panels.has_item(document.session.project.model.params()),
-        };
-        around.with(document)
+    /// Returns the parts that the layout and actions use, and the preferences.
+    pub(crate) fn parts(&mut self) -> (ActionParts<'_>, &mut Preferences) {
+        let Self { document, workspace, panels, overlays, messages, preferences, flow, host } = self;
+        (ActionParts { document, workspace, panels, overlays, messages, flow, host }, preferences)
     }
 
-    /// Returns the parts that actions on documents, runs and files use.
-    pub(crate) fn parts(&mut self) -> ActionParts<'_> {
-        let Self { document, workspace, overlays, messages, flow, host, .. } = self;
-        ActionParts { document, workspace, overlays, messages, flow, host }
+    /// Returns the state that labels and availability of commands depend on; only tests use it.
+    pub fn command_state(&self) -> CommandState<'_> {
+        let Self { document, workspace, panels, preferences, flow, host, .. } = self;
+        let params = document.session.project.model.params();
+        panels.around(params, workspace, flow, &host.recent, &preferences.keymap).with(document)
     }
 
     /// Returns the open document with its simulation.

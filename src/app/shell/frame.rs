@@ -4,16 +4,17 @@
 use super::{
     App,
     actions::{arrivals, attention, figures, files, graph, requests, sweep, unrecorded},
-    commands::{self, Around},
-    dev,
+    commands, dev,
     dialogs::{self, ask, import, paths, preferences, recovery::AtRisk, shortcuts_sheet, trees},
     execute, figure,
     flow::Flow,
     frame_times::Part,
+    keymap::Keymap,
     layout,
     pages::home,
     palette::{self, Sources},
     panels::sets,
+    parts::ActionParts,
     preferences::Preferences,
     queue::Queue,
 };
@@ -27,7 +28,8 @@ use std::time::{Duration, Instant};
 impl App {
     /// Executes a command; only tests use it.
     pub fn command(&mut self, ctx: &egui::Context, command: UiCommand) {
-        execute::run(self, ctx, command);
+        let (mut parts, preferences) = self.parts();
+        execute::run(&mut parts, preferences, ctx, command);
     }
 }
 
@@ -37,45 +39,47 @@ impl eframe::App for App {
     }
 
     fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
-        let ignores_layout = self.preferences.reset_layout;
-        if let Some(intent) = arrivals::take(&mut self.parts(), ignores_layout) {
-            requests::confirm_changes(self, intent);
+        let (mut parts, preferences) = self.parts();
+        if let Some(intent) = arrivals::take(&mut parts, preferences.reset_layout) {
+            requests::confirm_changes(&mut parts, intent);
         }
-        while let Some(done) = self.host.jobs.poll() {
-            done(self);
+        while let Some(done) = parts.host.jobs.poll() {
+            done(&mut parts);
         }
-        requests::confirm_close(self, ctx);
-        requests::open_dropped(self, ctx);
-        if self.document.session.live.is_loaded() {
-            self.document.update_marks();
+        requests::confirm_close(&mut parts, ctx);
+        requests::open_dropped(&mut parts, ctx);
+        if parts.document.session.live.is_loaded() {
+            parts.document.update_marks();
         }
     }
 
     fn ui(&mut self, ui: &mut egui::Ui, frame: &mut eframe::Frame) {
         let ctx = ui.ctx().clone();
         let ctx_zoom = ctx.zoom_factor();
+        let (mut parts, preferences) = self.parts();
         if let Some(secs) = frame.info().cpu_usage {
-            self.host.frames.with_window_system.push(secs * 1e3);
+            parts.host.frames.with_window_system.push(secs * 1e3);
         }
-        self.host.frames.mark_first(&ctx);
-        self.messages.title_new(&self.document.session.project);
+        parts.host.frames.mark_first(&ctx);
+        parts.messages.title_new(&parts.document.session.project);
         let mut queue = Queue::default();
-        queue.extend(commands::pressed(&ctx, &self.command_state(), self.overlays.is_modal()));
-        self.overlays.figures.restore(&ctx, &self.preferences.settings);
-        self.overlays.figures.poll(&ctx, self.host.render_state.as_ref());
-        if !figure_ui(self, ui, &mut queue) {
-            layout::panels_ui(self, ui, &mut queue);
-            let (figures, settings) = (&mut self.overlays.figures, &mut self.preferences.settings.figures);
-            figure::dialog::ui(&ctx, figures, settings, self.host.render_state.as_ref());
+        let state = parts.command_state(&preferences.keymap);
+        queue.extend(commands::pressed(&ctx, &state, parts.overlays.is_modal()));
+        parts.overlays.figures.restore(&ctx, &preferences.settings);
+        parts.overlays.figures.poll(&ctx, parts.host.render_state.as_ref());
+        if !figure_ui(&mut parts, &preferences.keymap, ui, &mut queue) {
+            layout::panels_ui(&mut parts, preferences, ui, &mut queue);
+            let (figures, settings) = (&mut parts.overlays.figures, &mut preferences.settings.figures);
+            figure::dialog::ui(&ctx, figures, settings, parts.host.render_state.as_ref());
         }
         let since = Instant::now();
-        overlays_ui(self, &ctx, &mut queue);
-        self.host.frames.laid_out(Part::Overlays, since);
-        apply_settings(self, &ctx);
-        self.host.frames.mark_last(&ctx);
-        do_queued(self, &ctx, queue);
-        end_frame(self, &ctx);
-        ctx.input(|i| self.host.placement.follow(i.viewport(), ctx_zoom));
+        overlays_ui(&mut parts, preferences, &ctx, &mut queue);
+        parts.host.frames.laid_out(Part::Overlays, since);
+        apply_settings(&mut parts, preferences, &ctx);
+        parts.host.frames.mark_last(&ctx);
+        do_queued(&mut parts, preferences, &ctx, queue);
+        end_frame(&mut parts, &preferences.settings, &ctx);
+        ctx.input(|i| parts.host.placement.follow(i.viewport(), ctx_zoom));
     }
 
     fn on_exit(&mut self) {
@@ -90,32 +94,31 @@ impl eframe::App for App {
 }
 
 /// Draws the panel of a figure instead of the window. Returns `false` if there is no figure.
-fn figure_ui(app: &mut App, ui: &mut egui::Ui, queue: &mut Queue) -> bool {
+fn figure_ui(parts: &mut ActionParts<'_>, keymap: &Keymap, ui: &mut egui::Ui, queue: &mut Queue) -> bool {
     let ctx = ui.ctx().clone();
-    let Some(area) = app.overlays.figures.begin_frame(&ctx) else { return false };
-    app.workspace.figure_area = Some(area);
+    let Some(area) = parts.overlays.figures.begin_frame(&ctx) else { return false };
+    parts.workspace.figure_area = Some(area);
     // The layout has the size of the figure, even if it does not fit into the window.
     ui.scope_builder(egui::UiBuilder::new().max_rect(area), |ui| {
         ui.set_clip_rect(area);
-        layout::centre_ui(app, ui, queue);
+        layout::centre_ui(parts, keymap, ui, queue);
     });
-    app.workspace.figure_area = None;
-    layout::subscribe(app);
+    parts.workspace.figure_area = None;
+    layout::subscribe(parts.document, parts.workspace, parts.panels);
     ctx.request_repaint();
-    match app.overlays.figures.end_frame(&ctx, area) {
-        Some(Ok(request)) => figures::draw(&ctx, &mut app.overlays, &mut app.host, &mut app.messages, request),
-        Some(Err(why)) => app.messages.notify(Level::Warning, why),
+    match parts.overlays.figures.end_frame(&ctx, area) {
+        Some(Ok(request)) => figures::draw(&ctx, parts.overlays, parts.host, parts.messages, request),
+        Some(Err(why)) => parts.messages.notify(Level::Warning, why),
         None => {}
     }
     true
 }
 
 /// Draws the overlays, and handles the answer of a dialog.
-fn overlays_ui(app: &mut App, ctx: &egui::Context, queue: &mut Queue) {
-    let App { document, workspace, panels, overlays, preferences, flow, host, .. } = &mut *app;
-    let has_item = panels.has_item(document.session.project.model.params());
-    let (recent, keymap) = (&host.recent, &preferences.keymap);
-    let around = Around { workspace, recent, keymap, flow, pacing: panels.pacing, has_item };
+fn overlays_ui(parts: &mut ActionParts<'_>, preferences: &mut Preferences, ctx: &egui::Context, queue: &mut Queue) {
+    let ActionParts { document, workspace, panels, overlays, flow, host, .. } = &mut *parts;
+    let params = document.session.project.model.params();
+    let around = panels.around(params, workspace, flow, &host.recent, &preferences.keymap);
     let sources = Sources { state: around.with(document), settings: &preferences.settings };
     palette::ui(ctx, &mut overlays.palette, sources, &mut host.used, queue);
     let is_covered = overlays.dialog.is_some();
@@ -123,18 +126,17 @@ fn overlays_ui(app: &mut App, ctx: &egui::Context, queue: &mut Queue) {
     trees::ui(ctx, &mut overlays.trees, overlays.reading_trees.as_ref());
     let answer = dialogs::ui(ctx, &mut overlays.dialog, || at_risk(document));
     if let Some((answer, dialog)) = answer {
-        requests::answer(app, answer, dialog);
+        requests::answer(parts, answer, dialog);
     }
-    let App { document, workspace, panels, overlays, messages, preferences, flow, host } = app;
+    let ActionParts { document, workspace, panels, overlays, messages, flow, host } = parts;
     if overlays.dialog.is_none() {
         overlays.dialog = overlays.waiting.pop_front();
     }
     if flow.may_close {
         ctx.send_viewport_cmd(egui::ViewportCommand::Close);
     }
-    let has_item = panels.has_item(document.session.project.model.params());
-    let (recent, keymap) = (&host.recent, &preferences.keymap);
-    let around = Around { workspace, recent, keymap, flow, pacing: panels.pacing, has_item };
+    let params = document.session.project.model.params();
+    let around = panels.around(params, workspace, flow, &host.recent, &preferences.keymap);
     let (dialog, sheet, settings) = (&mut overlays.settings, &mut overlays.shortcuts_sheet, &mut preferences.settings);
     let changed = preferences::ui(ctx, dialog, settings, host.config_dir.as_deref(), &around.with(document));
     shortcuts_sheet::ui(ctx, sheet, dialog, &around.with(document));
@@ -165,8 +167,9 @@ fn at_risk(document: &Document) -> AtRisk {
 }
 
 /// Applies and saves changed settings.
-fn apply_settings(app: &mut App, ctx: &egui::Context) {
-    let App { document, messages, preferences: Preferences { settings, applied, .. }, host, .. } = app;
+fn apply_settings(parts: &mut ActionParts<'_>, preferences: &mut Preferences, ctx: &egui::Context) {
+    let ActionParts { document, messages, host, .. } = parts;
+    let Preferences { settings, applied, .. } = preferences;
     messages.log.limit = settings.work.log_lines as usize;
     document.session.history.keep(settings.work.undo_steps as usize);
     document.session.live.safety.limit_bytes = settings.unrecorded_bytes();
@@ -179,22 +182,22 @@ fn apply_settings(app: &mut App, ctx: &egui::Context) {
 }
 
 /// Executes the requests and commands that were queued while the frame was drawn.
-fn do_queued(app: &mut App, ctx: &egui::Context, queue: Queue) {
+fn do_queued(parts: &mut ActionParts<'_>, preferences: &mut Preferences, ctx: &egui::Context, queue: Queue) {
     if !queue.requests.is_empty() {
         ctx.request_repaint(); // the panels drawn before show the result
     }
     for request in queue.requests {
-        requests::handle(app, ctx, request);
+        requests::handle(parts, ctx, request);
     }
     for command in queue.commands {
-        execute::run(app, ctx, command);
+        execute::run(parts, preferences, ctx, command);
     }
 }
 
 /// Ends a frame: sends edits to the engine, adds them to the history, and saves the document if that is due.
-fn end_frame(app: &mut App, ctx: &egui::Context) {
+fn end_frame(parts: &mut ActionParts<'_>, settings: &settings::Settings, ctx: &egui::Context) {
     let (pointer_down, typing) = (ctx.input(|i| i.pointer.any_down()), ctx.text_edit_focused());
-    let App { document, workspace, panels, messages, .. } = &mut *app;
+    let ActionParts { document, workspace, panels, messages, .. } = &mut *parts;
     sets::follow_names(&mut document.session, &mut panels.sets);
     graph::follow_names(document, workspace);
     let shown_step = document.time.shown(document.session.live.clock.step);
@@ -204,8 +207,8 @@ fn end_frame(app: &mut App, ctx: &egui::Context) {
     if std::mem::take(&mut document.session.was_read_only) {
         messages.notify(Level::Info, "A finished run is read-only. Rerun it to change it");
     }
-    autosave(app, ctx);
-    let App { document, panels, messages, flow, host, .. } = app;
+    autosave(parts, settings.work.autosave_s, ctx);
+    let ActionParts { document, panels, messages, flow, host, .. } = parts;
     document.journal.keep(&document.session);
     host.file_watch.follow(document.session.path.as_deref());
     attention::request(document, host, &messages.toasts, ctx);
@@ -220,12 +223,12 @@ fn end_frame(app: &mut App, ctx: &egui::Context) {
     }
 }
 
-/// Saves a changed document that has a file, at the interval of the settings.
-fn autosave(app: &mut App, ctx: &egui::Context) {
-    let session = &app.document.session;
-    let is_dirty = session.is_dirty() && session.path.is_some() && !app.overlays.is_modal();
-    match app.document.autosave.due(is_dirty, Duration::from_secs_f64(app.preferences.settings.work.autosave_s)) {
-        Ok(()) => files::save(&mut app.parts()),
+/// Saves a changed document that has a file every `autosave_s` seconds; 0: never.
+fn autosave(parts: &mut ActionParts<'_>, autosave_s: f64, ctx: &egui::Context) {
+    let session = &parts.document.session;
+    let is_dirty = session.is_dirty() && session.path.is_some() && !parts.overlays.is_modal();
+    match parts.document.autosave.due(is_dirty, Duration::from_secs_f64(autosave_s)) {
+        Ok(()) => files::save(parts),
         Err(Duration::MAX) => {}
         Err(left) => ctx.request_repaint_after(left),
     }

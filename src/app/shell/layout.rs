@@ -1,20 +1,24 @@
 //! Layout of the window: bars, side panels and the centre. It also determines which probes the engine samples.
 
 use super::{
-    App,
-    commands::Around,
     frame_times::Part,
+    host::Host,
+    keymap::Keymap,
     log, pacing,
     pages::{home, opening, welcome},
     panels::{
         inspector, runbar,
         side::{self, Side},
+        state::Panels,
         status, tabs, time_panel, topbar, tree,
     },
+    parts::ActionParts,
+    preferences::Preferences,
     queue::{Queue, ShellRequest},
     workspace::{TabRename, Workspaces},
 };
 use crate::app::{
+    document::open_document::Document,
     kit::{icons, theme::Tokens},
     views::{self, ViewRequest},
 };
@@ -22,32 +26,31 @@ use egui::{CentralPanel, Frame, Ui};
 use std::time::Instant;
 
 /// Draws the window.
-pub fn panels_ui(app: &mut App, ui: &mut Ui, queue: &mut Queue) {
-    update_graph(app);
-    let is_shown = app.document.session.live.is_loaded() && !app.workspace.is_home;
+pub fn panels_ui(parts: &mut ActionParts<'_>, preferences: &Preferences, ui: &mut Ui, queue: &mut Queue) {
+    update_graph(parts.document, parts.workspace, parts.panels);
+    let is_shown = parts.document.session.live.is_loaded() && !parts.workspace.is_home;
     let secs = ui.input(|i| f64::from(i.unstable_dt.min(0.25)));
-    if is_shown && app.document.play_past(secs) {
+    if is_shown && parts.document.play_past(secs) {
         ui.ctx().request_repaint();
     }
-    let mut rename = std::mem::take(&mut app.workspace.rename);
-    let renamed = bars_ui(app, ui, &mut rename, queue);
-    app.workspace.rename = rename;
+    let mut rename = std::mem::take(&mut parts.workspace.rename);
+    let renamed = bars_ui(parts, preferences, ui, &mut rename, queue);
+    parts.workspace.rename = rename;
     if let Some((at, title)) = renamed {
-        app.workspace.set_title(at, title);
+        parts.workspace.set_title(at, title);
     }
     let centre = ui.available_rect_before_wrap();
-    app.panels.centre = side::uncovered(centre, &app.panels.open, app.workspace.is_home);
-    let frame = Frame::new().fill(Tokens::of(ui.ctx()).canvas);
+    parts.panels.centre = side::uncovered(centre, &parts.panels.open, parts.workspace.is_home);
+    let (frame, keymap) = (Frame::new().fill(Tokens::of(ui.ctx()).canvas), &preferences.keymap);
     let since = Instant::now();
-    CentralPanel::default().frame(frame).show(ui, |ui| centre_ui(app, ui, queue));
-    app.host.frames.laid_out(Part::Centre, since);
-    drawers_ui(app, ui, centre, queue);
-    subscribe(app);
+    CentralPanel::default().frame(frame).show(ui, |ui| centre_ui(parts, keymap, ui, queue));
+    parts.host.frames.laid_out(Part::Centre, since);
+    drawers_ui(parts, keymap, ui, centre, queue);
+    subscribe(parts.document, parts.workspace, parts.panels);
 }
 
 /// Updates the graph that the views show to the document.
-fn update_graph(app: &mut App) {
-    let App { document, workspace, panels, .. } = app;
+fn update_graph(document: &Document, workspace: &mut Workspaces, panels: &Panels) {
     let (model, graph) = (&document.session.project.model, &mut workspace.graph);
     graph.update(model);
     graph.selected = panels.tree.item(&panels.sets, model.params());
@@ -55,11 +58,16 @@ fn update_graph(app: &mut App) {
 }
 
 /// Draws all panels except the centre. Returns the index and the new title of a renamed workspace.
-fn bars_ui(app: &mut App, ui: &mut Ui, rename: &mut TabRename, queue: &mut Queue) -> Option<(usize, String)> {
-    let App { document, workspace, panels, messages, preferences, flow, host, .. } = app;
-    let has_item = panels.has_item(document.session.project.model.params());
-    let (recent, keymap) = (&host.recent, &preferences.keymap);
-    let around = Around { workspace, recent, keymap, flow, pacing: panels.pacing, has_item };
+fn bars_ui(
+    parts: &mut ActionParts<'_>,
+    preferences: &Preferences,
+    ui: &mut Ui,
+    rename: &mut TabRename,
+    queue: &mut Queue,
+) -> Option<(usize, String)> {
+    let ActionParts { document, workspace, panels, messages, flow, host, .. } = parts;
+    let params = document.session.project.model.params();
+    let around = panels.around(params, workspace, flow, &host.recent, &preferences.keymap);
     let mut since = Instant::now();
     topbar::ui(ui, &around.with(document), &panels.open, queue);
     let renamed = tabs::ui(ui, rename, &around.with(document), queue);
@@ -106,14 +114,13 @@ fn bars_ui(app: &mut App, ui: &mut Ui, rename: &mut TabRename, queue: &mut Queue
 }
 
 /// Draws the side panels that have no room next to the centre as drawers over it.
-fn drawers_ui(app: &mut App, ui: &Ui, centre: egui::Rect, queue: &mut Queue) {
-    let App { document, workspace, panels, preferences, flow, host, .. } = app;
+fn drawers_ui(parts: &mut ActionParts<'_>, keymap: &Keymap, ui: &Ui, centre: egui::Rect, queue: &mut Queue) {
+    let ActionParts { document, workspace, panels, flow, host, .. } = parts;
     if workspace.is_home || flow.opening.is_some() {
         return;
     }
-    let has_item = panels.has_item(document.session.project.model.params());
-    let (recent, keymap) = (&host.recent, &preferences.keymap);
-    let around = Around { workspace, recent, keymap, flow, pacing: panels.pacing, has_item };
+    let params = document.session.project.model.params();
+    let around = panels.around(params, workspace, flow, &host.recent, keymap);
     side::drawers_ui(ui, centre, &panels.open, |ui, side| match side {
         Side::Tree => tree::ui(ui, document, (&mut panels.tree, &mut panels.sets), around, queue),
         Side::Inspector => inspector::ui(ui, document, &mut panels.inspector, &host.devices, around, queue),
@@ -121,50 +128,51 @@ fn drawers_ui(app: &mut App, ui: &Ui, centre: egui::Rect, queue: &mut Queue) {
 }
 
 /// Draws the centre: the views, or a page instead of them.
-pub fn centre_ui(app: &mut App, ui: &mut Ui, queue: &mut Queue) {
-    app.workspace.show_editor_alone(false);
-    let live = &app.document.session.live;
+pub fn centre_ui(parts: &mut ActionParts<'_>, keymap: &Keymap, ui: &mut Ui, queue: &mut Queue) {
+    parts.workspace.show_editor_alone(false);
+    let live = &parts.document.session.live;
     let is_empty = !live.is_loaded() || live.schema.probes.is_empty();
-    if app.workspace.is_home {
-        return home::ui(ui, &app.command_state(), queue);
+    if parts.workspace.is_home {
+        return home::ui(ui, &parts.command_state(keymap), queue);
     }
-    if let Some(file) = &app.flow.opening {
+    if let Some(file) = &parts.flow.opening {
         return opening::ui(ui, file, queue);
     }
-    if is_empty && !app.workspace.page().needs_no_simulation() {
-        return unbuilt_ui(app, ui, queue);
+    if is_empty && !parts.workspace.page().needs_no_simulation() {
+        return unbuilt_ui(parts, keymap, ui, queue);
     }
-    if app.panels.pacing.updates_are_off {
-        return pacing::quiet_ui(ui, &mut app.document.session.live, &mut app.panels.pacing);
+    if parts.panels.pacing.updates_are_off {
+        return pacing::quiet_ui(ui, &mut parts.document.session.live, &mut parts.panels.pacing);
     }
-    let live_edge = app.document.time.past.complete_to(app.document.session.live.clock.step);
-    app.document.time.axis.line.update(ui, live_edge as f64);
-    if let Some(frame) = app.document.absorb_states_at_cursor() {
-        app.workspace.absorb(&app.document.session.live.schema, &frame, false);
+    let live_edge = parts.document.time.past.complete_to(parts.document.session.live.clock.step);
+    parts.document.time.axis.line.update(ui, live_edge as f64);
+    if let Some(frame) = parts.document.absorb_states_at_cursor() {
+        parts.workspace.absorb(&parts.document.session.live.schema, &frame, false);
     }
-    views_ui(app, ui, queue, Workspaces::ui);
+    views_ui(parts.document, parts.workspace, parts.host, ui, queue, Workspaces::ui);
 }
 
 /// Draws the centre of a workspace without a simulation: the editor of the graph that the document describes, otherwise a page.
-fn unbuilt_ui(app: &mut App, ui: &mut Ui, queue: &mut Queue) {
-    if app.workspace.graph.graph.is_none() || app.document.session.live.progress().is_some() {
-        return welcome::ui(ui, &app.command_state(), &app.host.devices, queue);
+fn unbuilt_ui(parts: &mut ActionParts<'_>, keymap: &Keymap, ui: &mut Ui, queue: &mut Queue) {
+    if parts.workspace.graph.graph.is_none() || parts.document.session.live.progress().is_some() {
+        return welcome::ui(ui, &parts.command_state(keymap), &parts.host.devices, queue);
     }
-    app.workspace.show_editor_alone(true);
-    if let Some(error) = app.document.session.live.error.clone() {
+    parts.workspace.show_editor_alone(true);
+    if let Some(error) = parts.document.session.live.error.clone() {
         welcome::failed_bar_ui(ui, &error, queue);
     }
-    views_ui(app, ui, queue, Workspaces::editor_ui);
+    views_ui(parts.document, parts.workspace, parts.host, ui, queue, Workspaces::editor_ui);
 }
 
 /// Draws views with `draw`, and passes on their requests.
 fn views_ui(
-    app: &mut App,
+    document: &mut Document,
+    workspace: &mut Workspaces,
+    host: &Host,
     ui: &mut Ui,
     queue: &mut Queue,
     draw: impl FnOnce(&mut Workspaces, &mut Ui, views::ViewCtx<'_>),
 ) {
-    let App { document, workspace, host, .. } = app;
     let (mut requests, t) = (Vec::new(), Tokens::of(ui.ctx()));
     let features = document.session.features();
     let session = &mut document.session;
@@ -211,8 +219,7 @@ fn views_ui(
 }
 
 /// Subscribes to the probes of the visible views. The engine samples no other probes for the window.
-pub fn subscribe(app: &mut App) {
-    let App { document, workspace, panels, .. } = app;
+pub fn subscribe(document: &mut Document, workspace: &Workspaces, panels: &Panels) {
     let session = &mut document.session;
     if !workspace.unfed.is_empty() | session.filter.take_needs_sample() {
         session.live.sample_again();

@@ -34,7 +34,7 @@ pub fn branch(host: &mut Host, messages: &mut Messages, folder: &Path, step: u64
         let from = run.continuation(Some(step), &Progress::default()).map_err(|e| e.to_string());
         from.map(|from| Box::new(Branch { folder: run.path, from }))
     };
-    host.job(messages, "branch", job, |app, result| branched(&mut app.document, &mut app.messages, result));
+    host.job(messages, "branch", job, |parts, result| branched(parts.document, parts.messages, result));
 }
 
 /// Replaces the project by that of a checkpoint, as one undoable edit, and builds its simulation.

@@ -39,11 +39,11 @@ pub fn draw(ctx: &Context, overlays: &mut Overlays, host: &mut Host, messages: &
     };
     let (outbox, wake) = (host.jobs.outbox(), ctx.clone());
     let done = move |figure| {
-        let ask: Done = Box::new(|app| {
-            app.overlays.figures.end_drawing();
+        let ask: Done = Box::new(|parts| {
+            parts.overlays.figures.end_drawing();
             match figure {
-                Ok(figure) => files::pick(&mut app.parts(), Purpose::Figure(figure)),
-                Err(why) => app.messages.notify(Level::Error, format!("The figure was not drawn: {why}")),
+                Ok(figure) => files::pick(parts, Purpose::Figure(figure)),
+                Err(why) => parts.messages.notify(Level::Error, format!("The figure was not drawn: {why}")),
             }
         });
         outbox.try_send(ask).ok();

@@ -41,14 +41,14 @@ pub fn pick(parts: &mut ActionParts<'_>, purpose: Purpose) {
         let path = system_dialog(&purpose, &place);
         (purpose, path, since.elapsed())
     };
-    parts.host.job(parts.messages, "dialog", ask, |app, (purpose, path, took)| match path {
+    parts.host.job(parts.messages, "dialog", ask, |parts, (purpose, path, took)| match path {
         Some(path) => {
-            if let Some(intent) = picked(&mut app.parts(), purpose, path) {
-                requests::confirm_unsaved(app, intent);
+            if let Some(intent) = picked(parts, purpose, path) {
+                requests::confirm_unsaved(parts, intent);
             }
         }
-        None if took < SHORTEST => ask_path(&mut app.parts(), purpose),
-        None if purpose == Purpose::SaveAs => app.flow.after_save = None,
+        None if took < SHORTEST => ask_path(parts, purpose),
+        None if purpose == Purpose::SaveAs => parts.flow.after_save = None,
         None => {}
     });
 }
@@ -81,9 +81,9 @@ fn save_to(parts: &mut ActionParts<'_>, path: PathBuf) {
         let saved = project::save(&document, &path).map_err(|e| e.to_string());
         (path, document, saved)
     };
-    if !parts.host.job(parts.messages, "save", save, |app, (path, document, result)| {
-        if let Some(intent) = saved(&mut app.parts(), path, &document, result) {
-            requests::run_intent(app, intent);
+    if !parts.host.job(parts.messages, "save", save, |parts, (path, document, result)| {
+        if let Some(intent) = saved(parts, path, &document, result) {
+            requests::run_intent(parts, intent);
         }
     }) {
         return;
@@ -130,7 +130,7 @@ pub fn picked(parts: &mut ActionParts<'_>, purpose: Purpose, path: PathBuf) -> O
                 parts.messages,
                 "figure",
                 move || figure::write(&figure.0, &path).map(|size| Written::file(&path, &size)),
-                |app, result| runs::exported(&mut app.messages, result),
+                |parts, result| runs::exported(parts.messages, result),
             );
         }
         Purpose::SaveText(_, text) => {
@@ -138,7 +138,7 @@ pub fn picked(parts: &mut ActionParts<'_>, purpose: Purpose, path: PathBuf) -> O
                 Ok(()) => Ok(Written::file(&path, "")),
                 Err(e) => Err(format!("{}: {}", path.display(), io_reason(&e))),
             };
-            parts.host.job(parts.messages, "write", write, |app, result| runs::exported(&mut app.messages, result));
+            parts.host.job(parts.messages, "write", write, |parts, result| runs::exported(parts.messages, result));
         }
         Purpose::Import => {
             parts.overlays.import.get_or_insert_default().add(&path);
@@ -159,9 +159,9 @@ pub fn keep_layout(parts: &mut ActionParts<'_>, name: &str, in_project: bool) {
         None => parts.messages.notify(Level::Info, format!("Layout “{name}” is saved with the project")),
         Some(folder) => {
             let write = move || saved::write_to_folder(&folder, &layout).map(|_| layout.name);
-            parts.host.job(parts.messages, "layout", write, |app, kept| match kept {
-                Ok(name) => app.messages.notify(Level::Info, format!("Saved layout “{name}”")),
-                Err(e) => app.messages.notify(Level::Error, format!("Could not save the layout: {e}")),
+            parts.host.job(parts.messages, "layout", write, |parts, kept| match kept {
+                Ok(name) => parts.messages.notify(Level::Info, format!("Saved layout “{name}”")),
+                Err(e) => parts.messages.notify(Level::Error, format!("Could not save the layout: {e}")),
             });
         }
     }

@@ -30,9 +30,9 @@ pub fn open_path(parts: &mut ActionParts<'_>, path: PathBuf) {
         let read = project::open(&path).map_err(|e| e.to_string());
         (path, read.map(|(project, warnings)| (Box::new(project), warnings)))
     };
-    parts.host.job(parts.messages, "open", read, |app, (path, read)| match read {
-        Ok((project, warnings)) => receive(&mut app.parts(), path, project, warnings),
-        Err(e) => open_failed(&mut app.flow, &mut app.messages, format!("Could not open: {e}")),
+    parts.host.job(parts.messages, "open", read, |parts, (path, read)| match read {
+        Ok((project, warnings)) => receive(parts, path, project, warnings),
+        Err(e) => open_failed(parts.flow, parts.messages, format!("Could not open: {e}")),
     });
 }
 
@@ -95,13 +95,13 @@ pub fn open_run(parts: &mut ActionParts<'_>, folder: PathBuf) {
         let opened = playback::open(&folder, &builder, &|outside| consent.allows_run(&folder, outside));
         (folder, opened)
     };
-    let is_started = parts.host.job(parts.messages, "open run", open, |app, (path, opened)| match opened {
-        Ok(Opening::Opened(run)) => show_playback(&mut app.parts(), *run),
+    let is_started = parts.host.job(parts.messages, "open run", open, |parts, (path, opened)| match opened {
+        Ok(Opening::Opened(run)) => show_playback(parts, *run),
         Ok(Opening::NeedsConsent(outside)) => {
             let received = Received { path, outside, purpose: ReceivedPurpose::OpenRun };
-            app.overlays.open_dialog(Dialog::OutsideFiles(received));
+            parts.overlays.open_dialog(Dialog::OutsideFiles(received));
         }
-        Err(e) => open_failed(&mut app.flow, &mut app.messages, format!("Could not open the run: {e}")),
+        Err(e) => open_failed(parts.flow, parts.messages, format!("Could not open the run: {e}")),
     });
     if is_started {
         parts.messages.log.add(Level::Info, "Opening a run: building its network for positions and categories");

@@ -46,7 +46,7 @@ fn fetch_ceilings(host: &mut Host, device: DeviceInfo) {
         Ok(cache.and_then(|cache| peak_performance::load(&cache, &name)).map(Box::new))
     };
     // Without a thread the roofline has no ceilings.
-    host.try_job("ceilings", job, |app, result| take_ceilings(&mut app.document.profile, &mut app.messages, result))
+    host.try_job("ceilings", job, |parts, result| take_ceilings(&mut parts.document.profile, parts.messages, result))
         .ok();
 }
 
@@ -60,8 +60,8 @@ pub fn measure_ceilings(document: &mut Document, host: &mut Host, messages: &mut
             Ok(Some(Box::new(measured)))
         })
     };
-    document.profile.machine.measuring = host.job(messages, "ceilings", job, |app, result| {
-        take_ceilings(&mut app.document.profile, &mut app.messages, result)
+    document.profile.machine.measuring = host.job(messages, "ceilings", job, |parts, result| {
+        take_ceilings(&mut parts.document.profile, parts.messages, result)
     });
 }
 
@@ -71,7 +71,7 @@ pub fn compare(document: &mut Document, host: &mut Host, messages: &mut Messages
     let (context, progress) = (project.build_context(&document.session.folder()), Arc::new(Progress::default()));
     let shared = progress.clone();
     let job = move || devices.compare(&project.model, &context, steps, &shared).map_err(|e| e.to_string());
-    if host.job(messages, "compare", job, |app, result| set_parity(&mut app.document.profile, result)) {
+    if host.job(messages, "compare", job, |parts, result| set_parity(&mut parts.document.profile, result)) {
         document.profile.comparison.progress = Some(progress);
     }
 }

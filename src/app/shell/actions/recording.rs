@@ -46,7 +46,7 @@ pub fn replay(parts: &mut ActionParts<'_>, folder: &Path) {
     let (devices, progress) = (parts.host.devices.clone(), Arc::new(Progress::default()));
     let (shared, called) = (progress.clone(), name.clone());
     let job = move || devices.replay(&run, &shared).map_err(|e| e.to_string());
-    if parts.host.job(parts.messages, "replay", job, move |app, verdict| replayed(&mut app.parts(), &called, verdict)) {
+    if parts.host.job(parts.messages, "replay", job, move |parts, verdict| replayed(parts, &called, verdict)) {
         parts.document.library.replaying = Some(Replaying { name, progress });
     }
 }
@@ -128,7 +128,7 @@ pub fn prepare_recording(parts: &mut ActionParts<'_>, keeps_only: bool) -> Resul
         let writer = writer.map(Box::new).map_err(|e| e.to_string());
         PreparedRecording { taps, problems, folder, writer }
     };
-    parts.host.try_job("record", prepare, |app, prepared| record(&mut app.parts(), prepared))
+    parts.host.try_job("record", prepare, |parts, prepared| record(parts, prepared))
 }
 
 /// Starts a prepared recording, or shows the reason why it cannot start.

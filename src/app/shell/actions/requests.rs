@@ -7,7 +7,6 @@ use crate::{
         document::{command::Intent, interventions, open_document::Document},
         kit::{level::Level, text},
         shell::{
-            App,
             dialogs::{
                 Dialog,
                 answers::{Answer, Purpose},
@@ -16,6 +15,7 @@ use crate::{
             },
             messages::Messages,
             panels::{inspector, state::Panels},
+            parts::ActionParts,
             queue::ShellRequest,
         },
         views::{self, ViewRequest},
@@ -25,12 +25,12 @@ use crate::{
 };
 
 /// Handles the request of a panel.
-pub fn handle(app: &mut App, ctx: &egui::Context, request: ShellRequest) {
-    let App { document, workspace, panels, overlays, messages, host, flow, .. } = app;
+pub fn handle(parts: &mut ActionParts<'_>, ctx: &egui::Context, request: ShellRequest) {
+    let ActionParts { document, workspace, panels, overlays, messages, host, flow } = &mut *parts;
     match request {
         ShellRequest::Notify(level, text) => messages.notify(level, text),
-        ShellRequest::View(request) => handle_view(app, request),
-        ShellRequest::Intent(intent) => confirm_unsaved(app, intent),
+        ShellRequest::View(request) => handle_view(parts, request),
+        ShellRequest::Intent(intent) => confirm_unsaved(parts, intent),
         ShellRequest::FindParameter(text) => panels.find_parameter(&text),
         ShellRequest::ShowGroup(name) => panels.show_group(name),
         ShellRequest::ShowProbe(id) => {
@@ -45,8 +45,8 @@ pub fn handle(app: &mut App, ctx: &egui::Context, request: ShellRequest) {
             workspace.show_in("table", schema, |view| view.show_set(schema, set));
         }
         ShellRequest::Set(change) => drop(document.session.project.model.params_mut().set(&change)),
-        ShellRequest::Browse(id) => files::pick(&mut app.parts(), Purpose::Parameter(id)),
-        ShellRequest::BrowseImport => files::pick(&mut app.parts(), Purpose::Import),
+        ShellRequest::Browse(id) => files::pick(parts, Purpose::Parameter(id)),
+        ShellRequest::BrowseImport => files::pick(parts, Purpose::Import),
         ShellRequest::Sweep(id) => sweep::ask(document, overlays, messages, id),
         ShellRequest::Select(set, elements) => {
             document.session.selection.replace(set, elements);
@@ -66,15 +66,15 @@ pub fn handle(app: &mut App, ctx: &egui::Context, request: ShellRequest) {
             if let Some(opening) = &mut flow.opening {
                 opening.error = None;
                 let path = opening.path.clone();
-                open::open_path(&mut app.parts(), path);
+                open::open_path(parts, path);
             }
         }
         ShellRequest::ForgetRecent(path) => host.recent.remove(&path),
     }
 }
 
-fn handle_view(app: &mut App, request: ViewRequest) {
-    let App { document, workspace, panels, overlays, messages, host, .. } = app;
+fn handle_view(parts: &mut ActionParts<'_>, request: ViewRequest) {
+    let ActionParts { document, workspace, panels, overlays, messages, host, .. } = &mut *parts;
     match request {
         ViewRequest::Command(_) => {} // queued with the commands of the frame
         ViewRequest::Toast(text) => messages.notify(Level::Info, text),
@@ -92,7 +92,7 @@ fn handle_view(app: &mut App, request: ViewRequest) {
         }
         ViewRequest::Graph(edit) => graph::edit(document, workspace, panels, messages, &edit),
         ViewRequest::Parameters => panels.open.inspector = true,
-        ViewRequest::SaveText { name, text } => files::pick(&mut app.parts(), Purpose::SaveText(name, text.into())),
+        ViewRequest::SaveText { name, text } => files::pick(parts, Purpose::SaveText(name, text.into())),
     }
 }
 
@@ -125,49 +125,49 @@ fn save_set(document: &mut Document, messages: &mut Messages, query: &str, set: 
 }
 
 /// Handles the answer of a dialog.
-pub fn answer(app: &mut App, answer: Answer, dialog: Dialog) {
+pub fn answer(parts: &mut ActionParts<'_>, answer: Answer, dialog: Dialog) {
     match (answer, dialog) {
-        (Answer::Restore, Dialog::Restore(left, _)) => documents::restore(&mut app.parts(), left),
-        (Answer::Both, Dialog::Restore(left, _)) => documents::restore_beside_file(&mut app.parts(), left),
+        (Answer::Restore, Dialog::Restore(left, _)) => documents::restore(parts, left),
+        (Answer::Both, Dialog::Restore(left, _)) => documents::restore_beside_file(parts, left),
         (Answer::Forget, Dialog::Restore(left, _)) => {
-            unrecorded::delete_unsaved_work(&mut app.host, &mut app.messages, &left.file);
+            unrecorded::delete_unsaved_work(parts.host, parts.messages, &left.file);
         }
-        (Answer::Restore, Dialog::LeftRun(left)) => unrecorded::keep_left_run(&mut app.parts(), &left),
-        (Answer::Forget, Dialog::LeftRun(left)) => unrecorded::delete_left_run(&mut app.parts(), &left),
+        (Answer::Restore, Dialog::LeftRun(left)) => unrecorded::keep_left_run(parts, &left),
+        (Answer::Forget, Dialog::LeftRun(left)) => unrecorded::delete_left_run(parts, &left),
         (Answer::Reload, Dialog::FileChanged(_, found, _)) => {
-            app.document.session.reload(*found);
-            app.messages.log.add(Level::Info, "Reloaded the project file");
+            parts.document.session.reload(*found);
+            parts.messages.log.add(Level::Info, "Reloaded the project file");
         }
-        (Answer::Cancel, Dialog::FileChanged(..)) => app.document.session.mark_unsaved(),
-        (Answer::Restore, Dialog::OutsideFiles(received)) => open::allow_outside(&mut app.parts(), received),
-        (_, Dialog::OutsideFiles(received)) => open::deny_outside(&mut app.parts(), &received),
+        (Answer::Cancel, Dialog::FileChanged(..)) => parts.document.session.mark_unsaved(),
+        (Answer::Restore, Dialog::OutsideFiles(received)) => open::allow_outside(parts, received),
+        (_, Dialog::OutsideFiles(received)) => open::deny_outside(parts, &received),
         (Answer::Forget, Dialog::Crash(file, _)) => drop(std::fs::remove_file(file)),
         (Answer::KeepReport, Dialog::Crash(file, _)) => drop(std::fs::rename(&file, file.with_extension("read"))),
-        (Answer::Save(intent), _) => files::save_then(&mut app.parts(), intent),
-        (Answer::Discard(intent), _) => run_intent(app, intent),
-        (Answer::KeepRun(intent), _) => unrecorded::keep_as_run(&mut app.parts(), Some(intent)),
-        (Answer::DiscardRun(intent), _) => confirm_changes(app, intent),
+        (Answer::Save(intent), _) => files::save_then(parts, intent),
+        (Answer::Discard(intent), _) => run_intent(parts, intent),
+        (Answer::KeepRun(intent), _) => unrecorded::keep_as_run(parts, Some(intent)),
+        (Answer::DiscardRun(intent), _) => confirm_changes(parts, intent),
         (Answer::Path(purpose, path), _) => {
-            if let Some(intent) = files::picked(&mut app.parts(), purpose, path) {
-                confirm_unsaved(app, intent);
+            if let Some(intent) = files::picked(parts, purpose, path) {
+                confirm_unsaved(parts, intent);
             }
         }
-        (Answer::RenameRun(folder, name), _) => run_folders::rename(&mut app.parts(), folder, name),
-        (Answer::DeleteRuns(folders), _) => run_folders::delete(&mut app.parts(), folders),
-        (Answer::Layout(name, in_project), _) => files::keep_layout(&mut app.parts(), &name, in_project),
+        (Answer::RenameRun(folder, name), _) => run_folders::rename(parts, folder, name),
+        (Answer::DeleteRuns(folders), _) => run_folders::delete(parts, folders),
+        (Answer::Layout(name, in_project), _) => files::keep_layout(parts, &name, in_project),
         (Answer::Sweep(values), _) => {
-            sweep::start(&mut app.workspace, &mut app.document, &mut app.host, &mut app.messages, values);
+            sweep::start(parts.workspace, parts.document, parts.host, parts.messages, values);
         }
         _ => {}
     }
 }
 
 /// Runs the intent, or asks first if an unrecorded run or changes of the project would be lost.
-pub fn confirm_unsaved(app: &mut App, intent: Intent) {
-    match app.document.session.live.unrecorded() {
-        _ if keeps_document(&intent) => run_intent(app, intent),
-        Some(unrecorded) => app.overlays.dialog = Some(Dialog::Unrecorded(intent, unrecorded)),
-        None => confirm_changes(app, intent),
+pub fn confirm_unsaved(parts: &mut ActionParts<'_>, intent: Intent) {
+    match parts.document.session.live.unrecorded() {
+        _ if keeps_document(&intent) => run_intent(parts, intent),
+        Some(unrecorded) => parts.overlays.dialog = Some(Dialog::Unrecorded(intent, unrecorded)),
+        None => confirm_changes(parts, intent),
     }
 }
 
@@ -177,41 +177,42 @@ fn keeps_document(intent: &Intent) -> bool {
 }
 
 /// Runs the intent, or asks first if changes of the project would be lost, or a recording or sweep would end.
-pub fn confirm_changes(app: &mut App, intent: Intent) {
-    if would_lose_changes(app, &intent) {
-        app.overlays.dialog = Some(Dialog::Unsaved(intent));
+pub fn confirm_changes(parts: &mut ActionParts<'_>, intent: Intent) {
+    if would_lose_changes(parts.document, &intent) {
+        parts.overlays.dialog = Some(Dialog::Unsaved(intent));
     } else {
-        run_intent(app, intent);
+        run_intent(parts, intent);
     }
 }
 
 /// Whether an intent loses unsaved changes, or ends a recording or a sweep.
-fn would_lose_changes(app: &App, intent: &Intent) -> bool {
-    let is_recording = app.document.session.live.recording.is_some();
-    let ends_sweep = *intent == Intent::Close && app.document.library.sweeping.is_some();
-    intent.closes_document() && (app.document.session.is_dirty() || is_recording || ends_sweep)
+fn would_lose_changes(document: &Document, intent: &Intent) -> bool {
+    let is_recording = document.session.live.recording.is_some();
+    let ends_sweep = *intent == Intent::Close && document.library.sweeping.is_some();
+    intent.closes_document() && (document.session.is_dirty() || is_recording || ends_sweep)
 }
 
 /// Cancels closing of the window, and asks first, if work would be lost.
-pub fn confirm_close(app: &mut App, ctx: &egui::Context) {
-    let leaves = ctx.input(|i| i.viewport().close_requested()) && !app.flow.may_close;
-    let asks = || app.document.session.live.unrecorded().is_some() || would_lose_changes(app, &Intent::Close);
-    if leaves && (app.flow.keeping.is_some() || asks()) {
+pub fn confirm_close(parts: &mut ActionParts<'_>, ctx: &egui::Context) {
+    let leaves = ctx.input(|i| i.viewport().close_requested()) && !parts.flow.may_close;
+    let asks =
+        || parts.document.session.live.unrecorded().is_some() || would_lose_changes(parts.document, &Intent::Close);
+    if leaves && (parts.flow.keeping.is_some() || asks()) {
         ctx.send_viewport_cmd(egui::ViewportCommand::CancelClose);
-        if app.flow.keeping.is_none() {
-            confirm_unsaved(app, Intent::Close);
+        if parts.flow.keeping.is_none() {
+            confirm_unsaved(parts, Intent::Close);
         }
     }
 }
 
 /// Opens a project, a run folder or a file of trees that was dropped on the window.
-pub fn open_dropped(app: &mut App, ctx: &egui::Context) {
+pub fn open_dropped(parts: &mut ActionParts<'_>, ctx: &egui::Context) {
     let dropped = ctx.input(|i| i.raw.dropped_files.first().map(|f| f.path().to_owned()));
     match dropped {
         Some(path) if is_tree_file(&path) || path.is_dir() || path.extension().is_some_and(|e| e == "ron") => {
-            confirm_unsaved(app, Intent::Open(path))
+            confirm_unsaved(parts, Intent::Open(path))
         }
-        Some(path) => app
+        Some(path) => parts
             .messages
             .notify(Level::Warning, format!("{} is not a project: project files end in .ron", path.display())),
         None => {}
@@ -219,23 +220,23 @@ pub fn open_dropped(app: &mut App, ctx: &egui::Context) {
 }
 
 /// Runs an intent that was confirmed.
-pub fn run_intent(app: &mut App, intent: Intent) {
+pub fn run_intent(parts: &mut ActionParts<'_>, intent: Intent) {
     match intent {
-        Intent::Close => app.flow.may_close = true,
-        Intent::Rewind => app.document.session.live.rewind(),
-        Intent::Rebuild => app.document.session.build(false),
-        Intent::Branch(folder, step) => branch::branch(&mut app.host, &mut app.messages, &folder, step),
-        Intent::Resume(folder) => resume::resume(&mut app.parts(), &folder),
-        Intent::Open(path) => open::open_path(&mut app.parts(), path),
+        Intent::Close => parts.flow.may_close = true,
+        Intent::Rewind => parts.document.session.live.rewind(),
+        Intent::Rebuild => parts.document.session.build(false),
+        Intent::Branch(folder, step) => branch::branch(parts.host, parts.messages, &folder, step),
+        Intent::Resume(folder) => resume::resume(parts, &folder),
+        Intent::Open(path) => open::open_path(parts, path),
         Intent::Example(name) => {
-            if let Some(parameter) = documents::open_example(&mut app.parts(), name) {
-                app.panels.find_parameter(&parameter);
+            if let Some(parameter) = documents::open_example(parts, name) {
+                parts.panels.find_parameter(&parameter);
             }
         }
-        Intent::Import(folder) => documents::build_imported(&mut app.parts(), &folder),
+        Intent::Import(folder) => documents::build_imported(parts, &folder),
         Intent::New(kind) => {
             let project = project::new_project(kind).unwrap_or_default();
-            documents::set(&mut app.parts(), project, None);
+            documents::set(parts, project, None);
         }
     }
 }

@@ -37,7 +37,7 @@ pub fn ask_name(parts: &mut ActionParts<'_>, folder: PathBuf) {
 /// Renames a run, and reads the list again.
 pub fn rename(parts: &mut ActionParts<'_>, folder: PathBuf, name: String) {
     let job = move || (rename_run(&folder, &name), folder);
-    parts.host.job(parts.messages, "rename", job, |app, (renamed, from)| ended(&mut app.parts(), &from, renamed));
+    parts.host.job(parts.messages, "rename", job, |parts, (renamed, from)| ended(parts, &from, renamed));
 }
 
 fn ended(parts: &mut ActionParts<'_>, from: &Path, renamed: io::Result<Renamed>) {
@@ -57,16 +57,16 @@ pub fn ask_deletion(parts: &mut ActionParts<'_>, folders: Vec<PathBuf>) {
         return;
     }
     let measure = move || folders.iter().map(|folder| Deletion::of(folder)).collect::<io::Result<Vec<Deletion>>>();
-    parts.host.job(parts.messages, "size of runs", measure, |app, measured| match measured {
-        Ok(runs) => app.overlays.open_dialog(Dialog::DeleteRuns(runs)),
-        Err(e) => app.messages.notify(Level::Error, format!("Could not delete the run: {e}")),
+    parts.host.job(parts.messages, "size of runs", measure, |parts, measured| match measured {
+        Ok(runs) => parts.overlays.open_dialog(Dialog::DeleteRuns(runs)),
+        Err(e) => parts.messages.notify(Level::Error, format!("Could not delete the run: {e}")),
     });
 }
 
 /// Deletes runs, and reads the list again.
 pub fn delete(parts: &mut ActionParts<'_>, folders: Vec<PathBuf>) {
     let job = move || folders.into_iter().map(|folder| (delete_run(&folder), folder)).collect::<Vec<_>>();
-    parts.host.job(parts.messages, "delete", job, |app, results| deleted(&mut app.parts(), results));
+    parts.host.job(parts.messages, "delete", job, |parts, results| deleted(parts, results));
 }
 
 fn deleted(parts: &mut ActionParts<'_>, results: Vec<(io::Result<Vec<String>>, PathBuf)>) {

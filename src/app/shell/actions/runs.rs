@@ -43,9 +43,9 @@ pub fn list(document: &mut Document, host: &mut Host, messages: &mut Messages) {
             wait();
             library::read(&folder, &open)
         },
-        move |app, runs| {
-            app.document.profile.machine.runs = runs.iter().map(|run| run.folder.clone()).collect();
-            app.document.library.set_runs(runs, version);
+        move |parts, runs| {
+            parts.document.profile.machine.runs = runs.iter().map(|run| run.folder.clone()).collect();
+            parts.document.library.set_runs(runs, version);
         },
     );
 }
@@ -77,11 +77,11 @@ pub fn export(
     let shared = progress.clone();
     let name = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let work = move || export_run(&run, format, &shared).map_err(|e| e.to_string());
-    let has_started = host.job(messages, "export", work, |app, result| {
-        let was_cancelled = app.document.library.exporting.take().is_some_and(|job| job.progress.is_cancelled());
+    let has_started = host.job(messages, "export", work, |parts, result| {
+        let was_cancelled = parts.document.library.exporting.take().is_some_and(|job| job.progress.is_cancelled());
         match result {
-            Err(_) if was_cancelled => app.messages.notify(Level::Info, "Export cancelled; no file was written"),
-            result => exported(&mut app.messages, result),
+            Err(_) if was_cancelled => parts.messages.notify(Level::Info, "Export cancelled; no file was written"),
+            result => exported(parts.messages, result),
         }
     });
     library.exporting = has_started.then_some(Exporting { name, format, progress });
@@ -122,9 +122,9 @@ pub fn reveal(host: &mut Host, messages: &mut Messages, folder: PathBuf) {
         let is_open = opened.is_ok_and(|status| status.success());
         (folder, is_open)
     };
-    host.job(messages, "reveal", open, |app, (folder, is_open)| {
+    host.job(messages, "reveal", open, |parts, (folder, is_open)| {
         if !is_open {
-            app.messages.notify(Level::Warning, format!("No file manager found. The folder is {}", folder.display()));
+            parts.messages.notify(Level::Warning, format!("No file manager found. The folder is {}", folder.display()));
         }
     });
 }

@@ -24,9 +24,9 @@ pub fn select_named(document: &mut Document, host: &mut Host, messages: &mut Mes
     let query = format!("in {}", query::quote(name));
     let (asked_at, group) = (document.session.selection.generation, name.to_owned());
     let find = move || asked.with(|known| known.select(&query)).map_err(|wrong| wrong.of(&query));
-    host.job(messages, "select", find, move |app, found| match found {
-        Ok(elements) => app.document.session.selection.select_group(group, over, elements, asked_at),
-        Err(why) => app.messages.notify(Level::Error, format!("Could not select: {why}")),
+    host.job(messages, "select", find, move |parts, found| match found {
+        Ok(elements) => parts.document.session.selection.select_group(group, over, elements, asked_at),
+        Err(why) => parts.messages.notify(Level::Error, format!("Could not select: {why}")),
     });
 }
 
@@ -40,8 +40,8 @@ pub fn select_partners(
     let Some(wiring) = document.session.live.schema.connectivity.clone() else { return };
     let (over, asked_at) = (wiring.over, document.session.selection.generation);
     let find = move || partners(&wiring, &of, inputs);
-    host.job(messages, "partners", find, move |app, found| {
-        app.document.session.selection.replace_late(over, found, asked_at)
+    host.job(messages, "partners", find, move |parts, found| {
+        parts.document.session.selection.replace_late(over, found, asked_at)
     });
 }
 
@@ -49,8 +49,8 @@ pub fn select_partners(
 pub fn search_elements(document: &Document, host: &mut Host, query: String) {
     let sets = document.session.live.schema.sets.clone();
     let search = move || (palette::search(&sets, &query), query);
-    let started = host.try_job("search", search, |app, (hits, query)| {
-        if let Some(palette) = &mut app.overlays.palette {
+    let started = host.try_job("search", search, |parts, (hits, query)| {
+        if let Some(palette) = &mut parts.overlays.palette {
             palette.set_hits(query, hits);
         }
     });
@@ -112,8 +112,8 @@ pub fn find_path(
         let path = found.map(|steps| ElementPath { set, ends: (from, to), steps }).map_err(|e| e.to_string());
         (progress, path)
     };
-    host.job(messages, "path", find, |app, (progress, found)| {
-        path_found(&mut app.document, &mut app.overlays, &mut app.messages, &progress, found)
+    host.job(messages, "path", find, |parts, (progress, found)| {
+        path_found(parts.document, parts.overlays, parts.messages, &progress, found)
     });
 }
 

@@ -19,7 +19,7 @@ pub fn take(document: &Document, host: &mut Host, messages: &mut Messages) {
         messages,
         "shape of weights",
         move || model.values_of_file(&context),
-        move |app, read| apply(&mut app.document, &mut app.messages, &file, read),
+        move |parts, read| apply(parts.document, parts.messages, &file, read),
     );
 }
 

@@ -89,16 +89,14 @@ pub fn start(
     let (ending, is_ended) = crossbeam_channel::bounded(1);
     let job = move || {
         let ended = |end| {
-            let done: Done = Box::new(|app| run_ended(&mut app.document, &mut app.host, &mut app.messages, end));
+            let done: Done = Box::new(|parts| run_ended(parts.document, parts.host, parts.messages, end));
             outbox.send(done).ok();
         };
         let result = job::run(&order, &shared, ended);
         drop(ending);
         result
     };
-    if host
-        .job(messages, "sweep", job, |app, result| ended(&mut app.document, &mut app.host, &mut app.messages, result))
-    {
+    if host.job(messages, "sweep", job, |parts, result| ended(parts.document, parts.host, parts.messages, result)) {
         workspace.show_page(Page::Runs);
         workspace.show_view(SweepPlot::DECLARATION.name, &document.session.live.schema);
         document.library.sweeping = Some(Sweeping::new(progress, n, is_ended));

@@ -32,8 +32,8 @@ pub fn open(overlays: &mut Overlays, host: &mut Host, messages: &mut Messages, p
     if let Some(earlier) = overlays.reading_trees.take() {
         earlier.progress.cancel();
     }
-    if host.job(messages, "open", read, |app, (path, trees)| {
-        show(&mut app.overlays, &mut app.flow, &mut app.messages, &path, trees)
+    if host.job(messages, "open", read, |parts, (path, trees)| {
+        show(parts.overlays, parts.flow, parts.messages, &path, trees)
     }) {
         overlays.reading_trees = Some(reading);
     }

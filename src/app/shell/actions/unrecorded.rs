@@ -41,13 +41,13 @@ pub fn look_for_left_work(
     parts.host.try_job(
         "journal",
         move || journal::find(&folder),
-        |app, result| offer_unsaved_work(&mut app.overlays, result),
+        |parts, result| offer_unsaved_work(parts.overlays, result),
     )?;
-    parts.host.try_job("unrecorded", move || find(&runs), |app, result| offer_left_run(&mut app.overlays, result))?;
+    parts.host.try_job("unrecorded", move || find(&runs), |parts, result| offer_left_run(parts.overlays, result))?;
     parts.host.try_job(
         "reports",
         move || crash::find(&reports),
-        |app, result| show_crash_report(&mut app.overlays, result),
+        |parts, result| show_crash_report(parts.overlays, result),
     )
 }
 
@@ -90,9 +90,9 @@ fn move_safety_recording(
     parts.host.try_job(
         "keep run",
         move || move_run(&folder, &runs, &name).map_err(|e| e.to_string()),
-        |app, moved| {
-            if let Some(intent) = run_moved(&mut app.parts(), moved) {
-                requests::confirm_changes(app, intent);
+        |parts, moved| {
+            if let Some(intent) = run_moved(parts, moved) {
+                requests::confirm_changes(parts, intent);
             }
         },
     )
@@ -114,7 +114,7 @@ pub fn delete_left_run(parts: &mut ActionParts<'_>, left: &LeftRun) {
         }
         folder.parent().and_then(find)
     };
-    parts.host.job(parts.messages, "unrecorded", job, |app, result| offer_left_run(&mut app.overlays, result));
+    parts.host.job(parts.messages, "unrecorded", job, |parts, result| offer_left_run(parts.overlays, result));
 }
 
 /// Handles a safety recording that was moved to the runs. Returns the action that waited for it.
@@ -131,7 +131,7 @@ fn run_moved(parts: &mut ActionParts<'_>, moved: Result<PathBuf, String>) -> Opt
             parts.messages,
             "unrecorded",
             move || find(&folder),
-            |app, result| offer_left_run(&mut app.overlays, result),
+            |parts, result| offer_left_run(parts.overlays, result),
         );
     }
     then
@@ -180,7 +180,7 @@ pub fn delete_unsaved_work(host: &mut Host, messages: &mut Messages, left: &Path
         messages,
         "journal",
         move || journal::find(&folder),
-        |app, result| offer_unsaved_work(&mut app.overlays, result),
+        |parts, result| offer_unsaved_work(parts.overlays, result),
     );
 }
 

@@ -8,7 +8,7 @@ pub mod projects;
 use crate::{
     app::{
         document::{live::Builder, time::Time},
-        shell::start::{Start, create},
+        shell::{app::create, start::Start},
     },
     project::{Project, RunPlan},
     sim::Simulation,

@@ -7,7 +7,7 @@ use crate::{
         document::live::{Builder, Live},
         host::device::Devices,
         kit::text,
-        shell::start::{Start, create},
+        shell::{app::create, start::Start},
     },
     engine::{Command, Engine, EngineCounters, Event},
     project::Project,

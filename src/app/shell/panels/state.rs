@@ -1,7 +1,13 @@
 //! State of the panels around the views.
 
 use super::{inspector::Inspector, sets::Sets, side::OpenPanels, time_panel::TimePanel, tree::Outline};
-use crate::{app::shell::pacing::Pacing, params::Params};
+use crate::{
+    app::{
+        host::recent::Recent,
+        shell::{commands::Around, flow::Flow, keymap::Keymap, pacing::Pacing, workspace::Workspaces},
+    },
+    params::Params,
+};
 
 /// State of all panels. A closed panel keeps its state.
 pub struct Panels {
@@ -37,9 +43,18 @@ impl Default for Panels {
 }
 
 impl Panels {
-    /// Whether an item of the project tree is selected.
-    pub fn has_item(&self, params: &dyn Params) -> bool {
-        self.tree.item(&self.sets, params).is_some()
+    /// Combines the state of the panels with other parts to the state that commands depend on. `params` are the parameters of
+    /// the open document.
+    pub fn around<'a>(
+        &self,
+        params: &dyn Params,
+        workspace: &'a Workspaces,
+        flow: &'a Flow,
+        recent: &'a Recent,
+        keymap: &'a Keymap,
+    ) -> Around<'a> {
+        let has_item = self.tree.item(&self.sets, params).is_some();
+        Around { workspace, recent, keymap, flow, pacing: self.pacing, has_item }
     }
 
     /// Shows the parameters in the inspector that match a text.

@@ -4,7 +4,7 @@ use super::{
     super::{FRAME, Load, SIZE, WARM_UP, lay_out, spikes, start},
     graphics::{Graphics, Picture, SIZE_PX},
 };
-use crate::app::shell::start::create;
+use crate::app::shell::app::create;
 use egui::{ClippedPrimitive, Context, FullOutput};
 use egui_wgpu::ScreenDescriptor;
 use std::time::{Duration, Instant};
