@@ -212,7 +212,8 @@ fn params_of(sim: &dyn Simulation) -> Vec<Change> {
     sim.params().map(Params::snapshot).unwrap_or_default()
 }
 
-/// Returns a simulation to a checkpoint and its parameters. A failure leaves the simulation unchanged.
+/// Returns a simulation to a checkpoint and its parameters. Fails if a parameter needs a rebuild or the state does not
+/// load; the simulation is then unchanged.
 pub(super) fn restore(sim: &mut dyn Simulation, checkpoint: &Checkpoint) -> Result<(), SimError> {
     let now = params_of(sim);
     let changes: Vec<&Change> = checkpoint.params.iter().filter(|change| !now.contains(change)).collect();
