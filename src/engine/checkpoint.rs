@@ -127,7 +127,8 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// Saves the present state for a [`Command::Save`]. If a recording in progress fails later, it can continue from this state.
+    /// Saves the current state for a [`Command::Save`](super::Command::Save). If a recording in progress fails later,
+    /// it can continue from this state.
     pub(super) fn save(&mut self) {
         match self.checkpoint() {
             Some(Ok(checkpoint)) => {

@@ -67,7 +67,7 @@ pub struct StepInput<'a> {
     pub frozen: &'a [bool],
     /// Whether each expert, `[L, E]`, keeps its matrices, its row of the router and their optimiser states.
     pub frozen_experts: &'a [bool],
-    /// Whether [`norms`](language::Backend::norms) is read after this step.
+    /// Whether [`norms`](language::GradientBackend::norms) is read after this step.
     pub measures: bool,
 }
 
