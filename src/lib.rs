@@ -2,7 +2,7 @@
 //!
 //! **A kind is six declarations — parameters, probes, actions, device structs, kernels, and how to build it.
 //! The program is written once, against the declarations.** A raster shows any `Spikes` probe, a plot any
-//! `Series`, the 3D view any `Field` over a set with positions. What is specific to a kind is an *action* or a
+//! `Series`, the 3D view any `Field` over a set with positions. A feature of one kind is an *action* or a
 //! *parameter*, never a panel.
 //!
 //! # Modules
@@ -38,9 +38,9 @@
 //!
 //! # Threads
 //!
-//! The window, the engine (owns the simulation), the loader (project → simulation, with progress and cancel)
-//! and the recorder (disk). They exchange closed enums over bounded channels, and frames through one mailbox that
-//! replaces states and appends histories. The recorder stalls the run instead of losing spikes.
+//! There are four: the window, the engine (owns the simulation), the loader (project → simulation, with progress and
+//! cancel) and the recorder (disk). They exchange closed enums over bounded channels, and frames through one mailbox
+//! that replaces states and appends histories. The recorder stalls the run instead of losing spikes.
 //!
 //! # Exactness
 //!

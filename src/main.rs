@@ -32,7 +32,7 @@ fn open_window(window: Window) -> ExitCode {
     neuropil::cli::headless(project)
 }
 
-/// Prints what the window costs.
+/// Prints the measured cost of the window.
 fn bench_window(bench: &WindowBench) -> ExitCode {
     use neuropil::app::shell::{bench as window, pages::examples};
     let examples = examples::ALL.iter().filter(|example| !example.needs_files);

@@ -1,4 +1,4 @@
-// Linear attention by the delta rule: chunk form, or a state matrix. Sums begin at 0 and take fmaf in ascending order, as
+// Linear attention by the delta rule: chunk form, or a state matrix. Sums take fmaf in the order that
 // src/nn/delta_rule/cpu.rs states, so results have the same bits.
 //
 // Queries, keys and values are never stored: a kernel that reads an integer sum adds the low-rank perturbation and scales it. A row of
@@ -30,7 +30,7 @@ constexpr unsigned int TILE = 64;      // rows and keys of a block of products
 constexpr unsigned int STAGE = 16;     // features of a tile in shared memory
 constexpr unsigned int PREFETCHED = 8; // products per thread that are read ahead
 
-// Which of the projections of a row: its place in `along`.
+// Projections of a row, in the order of `along`.
 enum { QUERY, KEY, VALUE };
 
 // Products of a row with the second factors of the perturbations, `[rows, 3, rank]`.
@@ -42,8 +42,8 @@ __device__ inline float feature(const PassArgs& p, const MatrixArgs& w, const Me
     return (float)sum * w.scale;
 }
 
-// What the gate, the norms and the perturbations of 32 rows need, of which queries and keys are read once: `alphas` receives α,
-// `inverses` the factors of queries and keys, `along` the products with the second factors.
+// A block per 32 rows, whose queries and keys are read once: `alphas` receives α, `inverses` the factors of queries and
+// keys, `along` the products with the second factors.
 extern "C" __global__ void attention_rows(PassArgs p, DeltaRuleArgs a, MatrixArgs of_query, MatrixArgs of_key, MatrixArgs of_value, MatrixArgs of_gate, unsigned int rows, unsigned int stride, const u64* __restrict__ signs, const signed char* __restrict__ noise, const float* __restrict__ gate_bias, const signed char* __restrict__ gate_weights, const signed char* __restrict__ y, const int* __restrict__ query_sums, const int* __restrict__ key_sums, int* __restrict__ along, float* __restrict__ alphas, float* __restrict__ inverses) {
     __shared__ float tile[2][32][33], gates[32];
     const unsigned int first = blockIdx.x * 32, t = threadIdx.x;
@@ -73,7 +73,7 @@ extern "C" __global__ void attention_rows(PassArgs p, DeltaRuleArgs a, MatrixArg
         ahead[KEY] = load4<int4>(key_sums + (u64)row * 3 * p.width, column, p.width);
     };
     read(t % 8 * 4);
-    float sum = 0.0f; // of row t % 32: threads 0 to 31 of queries, 32 to 63 of keys
+    float sum = 0.0f; // squared length in row t % 32: of the query in threads 0 to 31, of the key in threads 32 to 63
     for (unsigned int from = 0; from < p.width; from += 32) {
         const unsigned int column = from + t % 8 * 4;
 #pragma unroll
@@ -105,13 +105,13 @@ extern "C" __global__ void attention_rows(PassArgs p, DeltaRuleArgs a, MatrixArg
     }
 }
 
-// Place of the product of row `t` with key `j`: the products of ROWS rows with a key follow each other.
+// Index of the product of row `t` with key `j`: the products of ROWS rows with a key follow each other.
 __device__ inline u64 product_at(const PassArgs& p, unsigned int sequence, unsigned int which, unsigned int t, unsigned int j) {
     const u64 groups = (p.steps + ROWS - 1) / ROWS;
     return ((((u64)sequence * 2 + which) * groups + t / ROWS) * p.steps + j) * ROWS + t % ROWS;
 }
 
-// Writes four features of a row, times its factor, to a column of a tile in shared memory; behind the row 0.
+// Writes four features of a row, times its factor, to a column of a tile in shared memory; 0 beyond the end of the row.
 __device__ inline void store_features(const PassArgs& p, float4 four, float inverse, unsigned int column, float* to, unsigned int stride) {
     to[0] = column < p.width ? four.x * inverse : 0.0f;
     to[stride] = column + 1 < p.width ? four.y * inverse : 0.0f;
@@ -130,7 +130,7 @@ extern "C" __global__ void attention_products(PassArgs p, MatrixArgs of_query, M
     const u64 first = (u64)sequence * p.steps;
     const Member m = member_of(p, signs, (unsigned int)first);
     const bool is_diagonal = row == key;
-    // Factors and rank-1 products of the rows: as keys, as queries, and of the keys.
+    // Factors and rank-1 products of the rows as keys, of the rows as queries, and of the keys.
     __shared__ float inverse[3][TILE];
     __shared__ int first_along[3][TILE];
     for (unsigned int i = t; i < 3 * TILE; i += blockDim.x) {
@@ -139,7 +139,8 @@ extern "C" __global__ void attention_products(PassArgs p, MatrixArgs of_query, M
         first_along[of][i % TILE] = p.rank ? *along_of(p, along, first + at, of == 1 ? QUERY : KEY) : 0;
     }
     __syncthreads();
-    // A thread reads four features of PASSES rows. Rows behind the sequence are copies of the last one, and their products are not read.
+    // A thread reads four features of PASSES rows. Rows beyond the sequence are copies of the last one, and their
+    // products are not read.
     constexpr unsigned int PASSES = STAGE / 8, APART = TILE / PASSES;
     const unsigned int d = t % (STAGE / 4) * 4, r = t / (STAGE / 4);
     int4 ahead[3][PASSES] = {};
@@ -201,16 +202,16 @@ extern "C" __global__ void attention_products(PassArgs p, MatrixArgs of_query, M
     for (int j = 0; j < 8; ++j) {
         const unsigned int of_key_row = key + x + j % 4 + j / 4 * 32;
         if (of_key_row >= p.steps) continue;
-        // The last rows of a group may lie behind the sequence, where their place is unused.
+        // The last rows of a group may be beyond the sequence, where their products are unused.
         float4* to = (float4*)&products[product_at(p, sequence, which, group, of_key_row)];
         to[0] = make_float4(sums[0][j], sums[1][j], sums[2][j], sums[3][j]);
         to[1] = make_float4(sums[4][j], sums[5][j], sums[6][j], sums[7][j]);
     }
 }
 
-// Corrections and outputs of a sequence in chunk form: a block per sequence and group of columns, two columns per thread. Dynamic
-// shared memory: products of ROWS rows `[2, T, ROWS]`, then corrections `[T, columns]`. What the next rows need is read while the
-// present ones are computed: few blocks fit beside each other.
+// Corrections and outputs of a sequence in chunk form: a block per sequence and group of columns, two columns per
+// thread. Dynamic shared memory: products of ROWS rows `[2, T, ROWS]`, then corrections `[T, columns]`. The inputs of
+// the next rows are read while the current ones are computed, because few blocks fit on a multiprocessor.
 extern "C" __global__ void attention_outputs(PassArgs p, MatrixArgs of_value, const u64* __restrict__ signs, const float* __restrict__ products, const int* __restrict__ value_sums, const int* __restrict__ along, const float* __restrict__ alphas, float* __restrict__ output) {
     extern __shared__ float4 memory[];
     const unsigned int threads = blockDim.x, t = threadIdx.x, sequence = blockIdx.y, n = (blockIdx.x * threads + t) * 2;
@@ -287,7 +288,7 @@ extern "C" __global__ void attention_outputs(PassArgs p, MatrixArgs of_value, co
                     out[1][r] = fmaf(of_query[r], u.y, out[1][r]);
                 }
             }
-        // The rows themselves, each of which needs those before it.
+        // The current rows, each of which needs the corrections of those before it.
 #pragma unroll
         for (unsigned int e = 0; e < ROWS; ++e) {
             if (e >= count) break;
@@ -314,8 +315,8 @@ extern "C" __global__ void attention_outputs(PassArgs p, MatrixArgs of_value, co
     }
 }
 
-// The same step by step with a state matrix: a block per sequence and group of columns, a thread per column. Dynamic shared
-// memory: state `[H, columns]`, then a query and a key.
+// Outputs of a sequence step by step with a state matrix: a block per sequence and group of columns, a thread per
+// column. Dynamic shared memory: state `[H, columns]`, then a query and a key.
 extern "C" __global__ void attention_states(PassArgs p, DeltaRuleArgs a, MatrixArgs of_query, MatrixArgs of_key, MatrixArgs of_value, const u64* __restrict__ signs, const int* __restrict__ query_sums, const int* __restrict__ key_sums, const int* __restrict__ value_sums, const int* __restrict__ along, const float* __restrict__ alphas, const float* __restrict__ inverses, float* __restrict__ output) {
     extern __shared__ float state_memory[];
     const unsigned int columns = blockDim.x, t = threadIdx.x, n = blockIdx.x * columns + t;

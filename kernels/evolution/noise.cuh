@@ -1,4 +1,4 @@
-// Perturbations: the draws of src/kinds/evolution/noise.rs. All arithmetic is on 64 bits, wrapping.
+// Perturbations, with the draws of src/kinds/evolution/noise.rs. All arithmetic is on 64 bits, wrapping.
 #pragma once
 
 typedef unsigned long long u64;

@@ -96,7 +96,8 @@ extern "C" __global__ void input_rows(PassArgs p, MatrixArgs w, unsigned int row
     normalise(p, x + at, y + at);
 }
 
-// Adds four numbers, rounded, to a row of the residual stream. A term beyond 255 saturates as 255 does.
+// Adds four numbers, times `scale` and rounded, to a row of the residual stream. A term beyond 255 saturates as 255
+// does.
 __device__ inline void add4(const PassArgs& p, signed char* x, unsigned int column, float4 to_add, float scale) {
     auto sum = [scale](signed char before, float add) { return (signed char)clamp127(before + round_small(fminf(fmaxf(scale * add, -255.0f), 255.0f))); };
     const char4 now = load4<char4>(x, column, p.width);
@@ -110,7 +111,7 @@ extern "C" __global__ void attention_rows_out(PassArgs p, unsigned int rows, con
     const u64 at = (u64)row * p.width;
     float scale = p.residual;
     if (p.is_live) {
-        // In units of 2^-20.
+        // Magnitudes are summed in units of 2^-20.
         auto magnitude = [](float x) {
             const float units = fminf(fabsf(x), 1073741824.0f) * 1048576.0f;
             return units < 4194304.0f ? (i64)round_small(units) : (i64)rintf(units);
@@ -138,7 +139,7 @@ extern "C" __global__ void gelu_rows(PassArgs p, MatrixArgs w, MatrixArgs down, 
     const u64 at = (u64)row * w.outputs;
     const u64* words = m.words + down.first_word;
     const float scale = p.mlp_activation;
-    int sum = 0; // of rank 1, while the row is in registers
+    int sum = 0; // product with the second factor of rank 1, while the row is in registers
 #pragma unroll 2
     for (unsigned int j = lane() * 4; j < w.outputs; j += 128) {
         const float4 z = products4(p, w, m, low.first, low.all, load4<int4>(sums + at, j, w.outputs), j);
@@ -171,7 +172,7 @@ extern "C" __global__ void mlp_rows(PassArgs p, MatrixArgs w, unsigned int rows,
     normalise(p, x + at, y + at);
 }
 
-// Cross entropy of each row in units of 2^-24 nat: of each row, or added to the sum of its member.
+// Cross entropy of each row in units of 2^-24 nat; with `adds` it is added to the sum of its member.
 extern "C" __global__ void loss_rows(PassArgs p, MatrixArgs w, unsigned int rows, unsigned int adds, unsigned int first_bias, const u64* __restrict__ signs, const signed char* __restrict__ noise, const float* __restrict__ biases, const signed char* __restrict__ y, const int* __restrict__ sums, const unsigned short* __restrict__ targets, u64* __restrict__ losses) {
     const unsigned int row = warp_row();
     if (row >= rows) return;

@@ -13,7 +13,7 @@ template <class T> __device__ inline T warp_sum(T x) {
     return x;
 }
 
-// Conversions of numbers below 2^22 by addition of 1.5 x 2^23: conversion instructions run at an eighth of its rate.
+// Added to convert numbers below 2^22, 1.5 x 2^23: conversion instructions run at an eighth of the rate of additions.
 constexpr float ROUNDING = 12582912.0f;
 
 // Nearest integer, ties to even.
@@ -50,8 +50,8 @@ __device__ inline Member member_of(const PassArgs& p, const u64* signs, unsigned
     return m;
 }
 
-// Elements `column..column + 4` of a row, `column` a multiple of 4; behind the row 0. Rows of a multiple of four elements are read
-// at once.
+// Elements `column..column + 4` of a row, `column` a multiple of 4; 0 beyond the end of the row. Rows of a multiple of
+// four elements are read four at once.
 template <class V, class T> __device__ inline V load4(const T* row, unsigned int column, unsigned int width) {
     if (width % 4 == 0) return *(const V*)(row + column);
     return {row[column], column + 1 < width ? row[column + 1] : (T)0, column + 2 < width ? row[column + 2] : (T)0, column + 3 < width ? row[column + 3] : (T)0};
@@ -117,8 +117,9 @@ __device__ inline int along_second(const PassArgs& p, const MatrixArgs& w, const
     return m.sign * p.factor * warp_sum(sum);
 }
 
-// Products of an input row with all second factors: what is added to the sum of output column c is the sum over k of them times the
-// sign of the first factor. The first is in a register: most perturbations have rank 1.
+// Products of an input row with all second factors. The sum of output column c increases by the sum over k of product k
+// times the sign of first factor k at c. The product of rank 1 is in a register, because most perturbations have rank
+// 1.
 struct LowRank {
     int first, all[MAX_RANK];
 };

@@ -1,5 +1,7 @@
-// Weighted sums of perturbations, which are drawn again, and the update of weights. The sums are integers, so that blocks add them
-// in any order: PAIRS pairs per block. One block for all pairs took 6.3 ms of 9.0 ms per generation of the preset Nano (H100).
+// Weighted sums of perturbations, which are drawn again, and the update of weights. The sums are integers, so that
+// blocks add them in any order: PAIRS pairs per block. Measured on an H100: one block for all pairs took 6.3 ms of 9.0
+// ms per generation of the preset Nano; `sum_low_rank` with one element per thread took a quarter of a generation of
+// `rank1`, 60 us per launch.
 #include "gen/evolution-update.cuh"
 #include "evolution/rows.cuh"
 
@@ -9,7 +11,7 @@ __device__ inline void add_sum(i64* z, i64 sum) {
     if (sum) atomicAdd((u64*)z, (u64)sum);
 }
 
-// A thread per element of a tensor: sum over pairs of weight and full-rank perturbation.
+// A thread per element of a tensor: sum over pairs of weight times full-rank perturbation.
 extern "C" __global__ void sum_full_rank(Draws d, TensorArgs t, unsigned int pairs, const i64* __restrict__ pair_weights, i64* __restrict__ z) {
     __shared__ u64 seeds[PAIRS];
     __shared__ i64 weights[PAIRS];
@@ -26,7 +28,7 @@ extern "C" __global__ void sum_full_rank(Draws d, TensorArgs t, unsigned int pai
 }
 
 // A thread per four columns of a row of a matrix, or per column if their number is not a multiple of four: sum over pairs of weight
-// and low-rank perturbation. One element per thread took 60 us per launch of `rank1` (H100), a quarter of a generation.
+// times low-rank perturbation.
 extern "C" __global__ void sum_low_rank(Draws d, TensorArgs t, unsigned int pairs, unsigned int rank, unsigned int words_per_pair, const u64* __restrict__ words, const i64* __restrict__ pair_weights, i64* __restrict__ z) {
     __shared__ i64 weights[PAIRS];
     const unsigned int group = t.columns % 4 == 0 ? 4 : 1, i = (blockIdx.x * blockDim.x + threadIdx.x) * group, from = blockIdx.y * PAIRS;
@@ -50,7 +52,7 @@ extern "C" __global__ void sum_low_rank(Draws d, TensorArgs t, unsigned int pair
         if (c < group) add_sum(&z[t.start + i + c], sums[c] * t.factor);
 }
 
-// A thread per element of a vector: sum over pairs of weight and perturbation.
+// A thread per element of a vector: sum over pairs of weight times perturbation.
 extern "C" __global__ void sum_vector_signs(Draws d, TensorArgs t, unsigned int pairs, const i64* __restrict__ pair_weights, i64* __restrict__ z) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= t.len) return;
@@ -79,7 +81,7 @@ extern "C" __global__ void sum_squares(TensorArgs t, const i64* __restrict__ z, 
     }
 }
 
-// A thread per tensor: running mean square and its root. A negative mean square is none.
+// A thread per tensor: running mean square and its root. A negative mean square means that there is none yet.
 extern "C" __global__ void update_roots(unsigned int n, const u64* __restrict__ halves, const unsigned int* __restrict__ lengths, float* __restrict__ mean_squares, float* __restrict__ roots, u64* __restrict__ counts) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
@@ -97,7 +99,7 @@ extern "C" __global__ void update_roots(unsigned int n, const u64* __restrict__ 
 extern "C" __global__ void update_weights(StepArgs s, TensorArgs t, const i64* __restrict__ z, const float* __restrict__ roots, const unsigned char* __restrict__ frozen, float* __restrict__ shadows, signed char* __restrict__ weights, float* __restrict__ first, float* __restrict__ second, u64* __restrict__ counts) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
     unsigned int has_changed = 0, is_saturated = 0;
-    // The biases of the gates have a layer each.
+    // Each bias of a gate belongs to a layer of its own.
     const bool is_kept = i >= t.len || frozen[t.layer == GATE_BIASES ? 1 + i : t.layer] || t.is_fixed;
     if (i < t.len && !(t.layer != GATE_BIASES && is_kept)) {
         const u64 at = t.start + i;

@@ -20,7 +20,7 @@ struct alignas(8) StreamParams {
 };
 static_assert(sizeof(StreamParams) == 24, "StreamParams: size");
 
-// Where the stream is.
+// Position in the stream.
 struct alignas(8) StreamPosition {
     unsigned long long step; // Tokens read so far
     unsigned int symbol; // The last symbol

@@ -7,7 +7,7 @@
 // Attention of one query to a part of its keys, heads of up to 128 elements.
 extern "C" __global__ void __launch_bounds__(128, 1) attention_decode_128(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* bias, float* __restrict__ partial, void* o, float* __restrict__ lse);
 
-// The same for heads of up to 256 elements.
+// Attention of one query to a part of its keys, heads of up to 256 elements.
 extern "C" __global__ void __launch_bounds__(128, 1) attention_decode_256(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* bias, float* __restrict__ partial, void* o, float* __restrict__ lse);
 
 // Joins the parts of a query, one block each.

@@ -16,23 +16,23 @@ extern "C" __global__ void __launch_bounds__(384, 1) hopper_forward_128(Attentio
 // Gradients of queries, heads of up to 64 elements.
 extern "C" __global__ void __launch_bounds__(384, 1) hopper_queries_backward_64(AttentionArgs a, const __grid_constant__ TensorMap queries, const __grid_constant__ TensorMap keys, const __grid_constant__ TensorMap values, const __grid_constant__ TensorMap gradients, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* drop, const float* __restrict__ lse, const float* __restrict__ dots, void* dq);
 
-// The same for heads of up to 128 elements.
+// Gradients of queries, heads of up to 128 elements.
 extern "C" __global__ void __launch_bounds__(384, 1) hopper_queries_backward_128(AttentionArgs a, const __grid_constant__ TensorMap queries, const __grid_constant__ TensorMap keys, const __grid_constant__ TensorMap values, const __grid_constant__ TensorMap gradients, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* drop, const float* __restrict__ lse, const float* __restrict__ dots, void* dq);
 
 // Gradients of keys and values, heads of up to 64 elements. Without `dv` both are in `dk`.
 extern "C" __global__ void __launch_bounds__(384, 1) hopper_keys_backward_64(AttentionArgs a, const __grid_constant__ TensorMap queries, const __grid_constant__ TensorMap keys, const __grid_constant__ TensorMap values, const __grid_constant__ TensorMap gradients, const void* q, const void* d_o, const void* q_lengths, const void* k_lengths, const void* drop, const float* __restrict__ lse, const float* __restrict__ dots, void* dk, void* dv);
 
-// The same for heads of up to 128 elements.
+// Gradients of keys and values, heads of up to 128 elements. Without `dv` both are in `dk`.
 extern "C" __global__ void __launch_bounds__(384, 1) hopper_keys_backward_128(AttentionArgs a, const __grid_constant__ TensorMap queries, const __grid_constant__ TensorMap keys, const __grid_constant__ TensorMap values, const __grid_constant__ TensorMap gradients, const void* q, const void* d_o, const void* q_lengths, const void* k_lengths, const void* drop, const float* __restrict__ lse, const float* __restrict__ dots, void* dk, void* dv);
 
 // All gradients, heads of up to 64 elements: those of queries are added to `sums` by atomic additions.
 extern "C" __global__ void __launch_bounds__(384, 1) hopper_backward_64(AttentionArgs a, const __grid_constant__ TensorMap queries, const __grid_constant__ TensorMap keys, const __grid_constant__ TensorMap values, const __grid_constant__ TensorMap gradients, const void* q, const void* k, const void* v, const void* d_o, const void* q_lengths, const void* k_lengths, const void* drop, const float* __restrict__ lse, const float* __restrict__ dots, float* __restrict__ sums, void* dk, void* dv);
 
-// The same for heads of up to 128 elements.
+// All gradients, heads of up to 128 elements: those of queries are added to `sums` by atomic additions.
 extern "C" __global__ void __launch_bounds__(384, 1) hopper_backward_128(AttentionArgs a, const __grid_constant__ TensorMap queries, const __grid_constant__ TensorMap keys, const __grid_constant__ TensorMap values, const __grid_constant__ TensorMap gradients, const void* q, const void* k, const void* v, const void* d_o, const void* q_lengths, const void* k_lengths, const void* drop, const float* __restrict__ lse, const float* __restrict__ dots, float* __restrict__ sums, void* dk, void* dv);
 
 // Gradients of queries from these sums, a block per 64 queries, heads of up to 64 elements.
 extern "C" __global__ void __launch_bounds__(256, 1) hopper_finish_queries_64(AttentionArgs a, const void* q_lengths, const void* k_lengths, const float* __restrict__ sums, void* dq);
 
-// The same for heads of up to 128 elements.
+// Gradients of queries from these sums, a block per 64 queries, heads of up to 128 elements.
 extern "C" __global__ void __launch_bounds__(256, 1) hopper_finish_queries_128(AttentionArgs a, const void* q_lengths, const void* k_lengths, const float* __restrict__ sums, void* dq);

@@ -18,13 +18,13 @@ extern "C" __global__ void __launch_bounds__(256, 1) attention_dots(AttentionArg
 // Gradients of queries, heads of up to 64 elements, 64 queries per block.
 extern "C" __global__ void __launch_bounds__(256, 2) attention_queries_backward_64(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* bias, const void* drop, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dq, void* dbias);
 
-// The same for heads of up to 256 elements, 16 queries per block.
+// Gradients of queries, heads of up to 256 elements, 16 queries per block.
 extern "C" __global__ void __launch_bounds__(128, 1) attention_queries_backward_256(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* bias, const void* drop, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dq, void* dbias);
 
 // Gradients of keys and values, heads of up to 64 elements, 64 keys per block. Without `dv` both are in `dk`.
 extern "C" __global__ void __launch_bounds__(256, 2) attention_keys_backward_64(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* bias, const void* drop, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dk, void* dv);
 
-// The same for heads of up to 256 elements, 16 keys per block.
+// Gradients of keys and values, heads of up to 256 elements, 16 keys per block. Without `dv` both are in `dk`.
 extern "C" __global__ void __launch_bounds__(128, 1) attention_keys_backward_256(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* bias, const void* drop, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dk, void* dv);
 
 // Probabilities of one sequence and head, one thread per query and key.

@@ -7,7 +7,7 @@ struct alignas(8) NormArgs {
     unsigned long long rows; // Rows of the input
     unsigned int columns; // Elements of a row
     unsigned int rows_per_part; // Rows of a partial sum of the gradients of parameters
-    float eps; // Added to the variance
+    float eps; // Constant added to the variance
     unsigned int is_rms; // Whether the mean stays
     unsigned int is_aligned; // Whether packs of 16 bytes of a row are aligned
     unsigned int pad; // Padding to eight bytes

@@ -16,17 +16,17 @@ constexpr unsigned int EDIT_RESET = 2u;
 constexpr unsigned int ROUNDING = 11u;
 constexpr double MUON_EPS = 1e-7;
 
-// What the host sets: constants of the optimisers, and the learning rate of the step.
+// Settings from the host: constants of the optimisers, and the learning rate of the step.
 struct alignas(8) OptimizerSettings {
     double learning_rate; // Learning rate, before the factors of groups
     double beta1; // Decay of the mean of gradients
-    double beta2; // Decay of the mean of their squares
+    double beta2; // Decay of the mean of the squares of gradients
     unsigned long long seed; // Seed of stochastic rounding
-    float eps; // Added to the denominator
+    float eps; // Constant added to the denominator
     float clip; // Largest norm of the gradient; 0: any
     float momentum; // Momentum of Muon
     float growth; // Factor of a growing scale of the loss
-    float backoff; // Factor of a shrinking one
+    float backoff; // Factor of a shrinking scale of the loss
     unsigned int interval; // Updates without overflow before the scale grows
     unsigned int is_nesterov; // Whether Muon applies the momentum once ahead
     unsigned int is_stochastic; // Whether the copy in bf16 is rounded stochastically, by draws of seed, number of updates and element
@@ -37,7 +37,7 @@ static_assert(sizeof(OptimizerSettings) == 64, "OptimizerSettings: size");
 struct alignas(8) OptimizerRule {
     double lr_factor; // Factor of the learning rate
     float decay; // Decoupled weight decay, multiplied by the learning rate
-    unsigned int mode; // What an update does
+    unsigned int mode; // Kind of update, a value of `Mode`
 };
 static_assert(sizeof(OptimizerRule) == 16, "OptimizerRule: size");
 

@@ -6,9 +6,9 @@
 struct alignas(8) SoftmaxArgs {
     unsigned long long rows; // Rows of all batch entries and heads
     unsigned long long bias_batch; // Elements of the bias from a batch entry to the next
-    unsigned long long bias_head; // The same of a head
-    unsigned long long bias_query; // The same of a query
-    unsigned long long bias_key; // The same of a key
+    unsigned long long bias_head; // Elements of the bias from a head to the next
+    unsigned long long bias_query; // Elements of the bias from a query to the next
+    unsigned long long bias_key; // Elements of the bias from a key to the next
     unsigned int heads; // Heads of a batch entry
     unsigned int q_len; // Rows of a head
     unsigned int k_len; // Elements of a row

@@ -11,7 +11,7 @@ constexpr unsigned int BLOCK_J = 1024u;
 // Builds the site of every nucleus, one thread each. Items: nuclei.
 extern "C" __global__ void __launch_bounds__(256, 1) build_sites(const PopulationCounts* __restrict__ population, const DeviceStats* __restrict__ stats, unsigned int n_slots, const unsigned int* __restrict__ idx, const float* __restrict__ fields, float* __restrict__ sites);
 
-// One thread per nucleus, all others from global memory: the reference. Items: pairs.
+// One thread per nucleus reads all other nuclei from global memory: the reference. Items: pairs.
 extern "C" __global__ void __launch_bounds__(256, 1) couple_naive(const PopulationCounts* __restrict__ population, const float* __restrict__ sites, float* __restrict__ sums);
 
 // One block per 1024 nuclei and chunk of the others, four nuclei per thread; bounded by one exponential per pair.

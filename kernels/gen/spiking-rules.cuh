@@ -43,11 +43,11 @@ struct alignas(8) RulesModel {
     unsigned int n; // Neurons of the network
     unsigned int stride; // Entries of a state array
     unsigned int n_populations; // Populations of the network
-    unsigned int slot_mask; // Slots of the sums less one; a power of two less one, as the next two
+    unsigned int slot_mask; // Number of slots of the sums less one; the number is a power of two, as in the next two fields
     unsigned int list_mask; // Entries of the list of steps less one
     unsigned int spike_mask; // Ring size of spikes less one
     unsigned int near; // Largest number of projections of a population whose smallest delay is one step
-    unsigned int far; // Largest number of projections of a population with a longer one
+    unsigned int far; // Largest number of projections of a population with a longer smallest delay
     unsigned int n_far; // Different smallest delays above one step
     unsigned int has_gains; // Whether weights are changed
     unsigned int has_kicks; // Whether there are kicks
@@ -75,12 +75,12 @@ struct alignas(4) RulesPopulation {
     unsigned int synapses; // Model of the synapses
     unsigned int drops; // Whether input to refractory neurons is lost
     unsigned int values; // Index of the first coefficient
-    unsigned int pitch; // Distance of two coefficients of a neuron
-    unsigned int varies; // Distance of a coefficient of two neurons: 1 or 0
+    unsigned int pitch; // Distance from one coefficient of a neuron to the next
+    unsigned int varies; // Distance from a coefficient of one neuron to that of the next: 1 or 0
     unsigned int inputs_from; // First Poisson input
     unsigned int inputs_to; // End of the Poisson inputs (exclusive)
     unsigned int near_from; // First outgoing projection with a smallest delay of one step
-    unsigned int far_from; // First outgoing projection with a longer one; end of the former
+    unsigned int far_from; // First outgoing projection with a longer smallest delay; end of those with one step
     unsigned int far_to; // End of the outgoing projections
 };
 static_assert(sizeof(RulesPopulation) == 52, "RulesPopulation: size");
@@ -105,7 +105,7 @@ struct alignas(8) RulesInput {
     unsigned int table; // Index of the first entry of its distribution
     unsigned int entries; // Entries of its distribution
     int weight; // Weight of an event, in units of the sums
-    unsigned int receptor; // Receptor that it excites
+    unsigned int receptor; // Receptor that receives the events
     unsigned int address; // Purpose and stream of its draws
     unsigned int pad; // Padding to eight bytes
 };
@@ -121,21 +121,21 @@ static_assert(sizeof(RulesList) == 16, "RulesList: size");
 
 // Sizes of the tables that the persistent kernel copies to shared memory.
 struct alignas(4) RulesTables {
-    unsigned int cached; // Whether they fit
+    unsigned int cached; // Whether the tables fit
     unsigned int projections; // Projections of the network
     unsigned int inputs; // Poisson inputs of the network
     unsigned int entries; // Entries of all distributions of Poisson counts
 };
 static_assert(sizeof(RulesTables) == 16, "RulesTables: size");
 
-// Adds the rows of the spikes that arrive in the first step of a graph. Items: synaptic events.
+// Adds the rows of the spikes that arrive in the first step of a launch. Items: synaptic events.
 extern "C" __global__ void __launch_bounds__(256, 1) deliver_rules(const RulesModel* __restrict__ model, const RulesClock* __restrict__ clock, const RulesPopulation* __restrict__ populations, const RulesProjection* __restrict__ projections, const unsigned int* __restrict__ outgoing, const unsigned int* __restrict__ far_delays, const unsigned long long* __restrict__ starts, const unsigned int* __restrict__ splits, const unsigned int* __restrict__ words, const unsigned char* __restrict__ weights, const unsigned short* __restrict__ gain_of, const WeightGain* __restrict__ gains, RulesList* __restrict__ lists, const unsigned int* __restrict__ spikes, int* __restrict__ sums);
 
 // Steps every neuron, lists the spikes, and adds the rows of the spikes that arrive in the next step. Items: synaptic
 // events.
 extern "C" __global__ void __launch_bounds__(256, 1) step_rules(const RulesModel* __restrict__ model, const RulesClock* __restrict__ clock, unsigned int index, unsigned int delivers, const RulesPopulation* __restrict__ populations, const unsigned short* __restrict__ population_of, const float* __restrict__ values, const RulesInput* __restrict__ inputs, const unsigned int* __restrict__ tables, const Model* __restrict__ kicking, const KickSource* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ traced, const RulesProjection* __restrict__ projections, const unsigned int* __restrict__ outgoing, const unsigned int* __restrict__ far_delays, const unsigned long long* __restrict__ starts, const unsigned int* __restrict__ splits, const unsigned int* __restrict__ words, const unsigned char* __restrict__ weights, const unsigned short* __restrict__ gain_of, const WeightGain* __restrict__ gains, RulesList* __restrict__ lists, unsigned int* __restrict__ spikes, int* __restrict__ sums, float* __restrict__ state, unsigned long long* __restrict__ non_finite, float* __restrict__ samples);
 
-// The same for many steps per launch, with the neurons in registers. Items: synaptic events.
+// Runs many steps per launch, like `step_rules`, with the neurons in registers. Items: synaptic events.
 extern "C" __global__ void __launch_bounds__(768, 1) step_rules_persistent(const RulesModel* __restrict__ model, const RulesClock* __restrict__ clock, unsigned int n_steps, RulesTables table_sizes, const RulesPopulation* __restrict__ populations, const unsigned short* __restrict__ population_of, const float* __restrict__ values, const RulesInput* __restrict__ inputs, const unsigned int* __restrict__ tables, const Model* __restrict__ kicking, const KickSource* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ traced, const RulesProjection* __restrict__ projections, const unsigned int* __restrict__ outgoing, const unsigned int* __restrict__ far_delays, const unsigned long long* __restrict__ starts, const unsigned int* __restrict__ splits, const unsigned int* __restrict__ words, const unsigned char* __restrict__ weights, const unsigned short* __restrict__ gain_of, const WeightGain* __restrict__ gains, RulesList* __restrict__ lists, unsigned int* __restrict__ spikes, int* __restrict__ sums, float* __restrict__ state, unsigned long long* __restrict__ non_finite, float* __restrict__ samples, unsigned int* __restrict__ barrier);
 
 // Computes the potential of every neuron, for views.

@@ -19,14 +19,14 @@ constexpr unsigned int RULE_DEGREE = 4u;
 struct alignas(8) RulesLaw {
     double a; // First argument; of a uniform distribution the lowest value
     double b; // Second argument; of a uniform distribution the width
-    double low; // Lowest value it has
-    double high; // Largest value it has
+    double low; // Lowest value
+    double high; // Largest value
     double z_low; // Lowest value of the standard normal number
     double z_high; // Largest value of the standard normal number
     double below; // Probability below the lowest value
     double below_width; // Probability between lowest and largest value
     double above; // Probability above the largest value
-    double above_width; // The same as between the two, from above
+    double above_width; // Probability between lowest and largest value, as a difference of upper tails
     unsigned int kind; // Family of distributions
     unsigned int pad; // Padding to eight bytes
 };
@@ -61,7 +61,7 @@ struct alignas(8) RulesRowArgs {
 };
 static_assert(sizeof(RulesRowArgs) == 296, "RulesRowArgs: size");
 
-// Counts the synapses of each row, where only the draws tell. Items: synapses.
+// Counts the synapses of each row, for rules whose draws decide the number. Items: synapses.
 extern "C" __global__ void __launch_bounds__(256, 1) count_rules_rows(RulesRowArgs r, unsigned int* __restrict__ degrees);
 
 // Makes all synapses of a projection. Items: synapses.

@@ -18,7 +18,8 @@
 // synapses. Items: synaptic events.
 extern "C" __global__ void __launch_bounds__(256, 1) deliver_spikes(RingLayout layout, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments, Segment* __restrict__ live, const Chunk* __restrict__ chunks, const unsigned int* __restrict__ words, int* __restrict__ arrivals, unsigned char* __restrict__ touched);
 
-// The same with Poisson stimuli or changed weights: extra blocks draw the kicks. Items: synaptic events.
+// Delivers spikes as `deliver_spikes` does, with Poisson stimuli or changed weights: extra blocks draw the
+// kicks. Items: synaptic events.
 extern "C" __global__ void __launch_bounds__(256, 1) deliver_spikes_driven(RingLayout layout, unsigned int n, unsigned int is_exact, const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index, Segment* __restrict__ segments, Segment* __restrict__ live, const Chunk* __restrict__ chunks, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of, const WeightGain* __restrict__ gains, const KickSource* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, unsigned int* __restrict__ kick_bits, int* __restrict__ arrivals, unsigned char* __restrict__ touched);
 
 // Marks the listed kicks of the window per neuron and step.
@@ -27,7 +28,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) mark_kicks(const Model* __r
 // Samples v and g of traced neurons over the window, one warp per neuron, ahead of `step_lif`.
 extern "C" __global__ void __launch_bounds__(64, 1) sample_traces(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ live, const KickSource* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, const unsigned int* __restrict__ states, const unsigned int* __restrict__ anchors, const int* __restrict__ arrivals, const unsigned int* __restrict__ kick_bits, unsigned int n_traced, const unsigned int* __restrict__ traced, float* __restrict__ samples);
 
-// The same for all windows of a persistent launch, from what it recorded, one warp per window and neuron.
+// Samples v and g of traced neurons over all windows of a persistent launch, from the inputs that it recorded;
+// one warp per window and neuron.
 extern "C" __global__ void __launch_bounds__(64, 1) sample_recorded_traces(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int n_windows, const Segment* __restrict__ segments, const KickSource* __restrict__ sources, const unsigned int* __restrict__ currents, unsigned int n_traced, const unsigned int* __restrict__ traced, const unsigned int* __restrict__ trace_inputs, float* __restrict__ samples);
 
 // Steps all neurons through the window: input, spikes, resets. Blocks of 512 neurons without input and

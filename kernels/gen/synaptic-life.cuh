@@ -10,7 +10,7 @@ constexpr unsigned int CONTRIBUTION = 25u;
 constexpr unsigned int COUNT = 26u;
 constexpr double SHORTEST = 1e-8;
 
-// What an expert did in a training step, for its scores.
+// Record of an expert in a training step, for its scores.
 struct alignas(8) ExpertRecord {
     double share; // Share of the tokens that selected it
     double contribution; // Rise of the mean loss if it is removed, to first order
@@ -28,7 +28,7 @@ struct alignas(4) SpecializationArgs {
 };
 static_assert(sizeof(SpecializationArgs) == 20, "SpecializationArgs: size");
 
-// Where noise is added, and where it is drawn.
+// Parameters that get noise, and the place of its draws.
 struct alignas(8) NoiseArgs {
     unsigned long long seed; // Seed of the project
     unsigned long long step; // Step of the draws

@@ -41,16 +41,16 @@ struct alignas(8) RouterRates {
 };
 static_assert(sizeof(RouterRates) == 40, "RouterRates: size");
 
-// What a micro-batch counts.
+// Weight of a micro-batch.
 struct alignas(4) BatchWeights {
-    float share; // Its share of the targets of the step
+    float share; // Share of the micro-batch in the targets of the step
 };
 static_assert(sizeof(BatchWeights) == 4, "BatchWeights: size");
 
 // One warp per token: logits, the experts with the largest, their gates. Items: tokens.
 extern "C" __global__ void __launch_bounds__(256, 1) route_tokens(RouterArgs a, const float* __restrict__ z, const float* __restrict__ features, const float* __restrict__ genome, const float* __restrict__ embeddings, const float* __restrict__ fatigue, const float* __restrict__ energy, const float* __restrict__ balance, const unsigned int* __restrict__ alive, float* __restrict__ inverse_norms, unsigned int* __restrict__ indices, float* __restrict__ gates, float* __restrict__ cosines);
 
-// One block per tile of assignments: how many each expert has.
+// One block per tile of assignments: the number of assignments of each expert.
 extern "C" __global__ void __launch_bounds__(512, 1) count_assignments(RouterArgs a, const unsigned int* __restrict__ indices, unsigned int* __restrict__ tiles);
 
 // One block: offsets of groups.
@@ -89,5 +89,5 @@ extern "C" __global__ void __launch_bounds__(256, 1) update_router(RouterArgs a,
 // One block per layer: embeddings by the rule of the earlier model.
 extern "C" __global__ void __launch_bounds__(256, 1) repel_embeddings(RouterArgs a, const StepTokens* __restrict__ step, const OptimizerState* __restrict__ state, const unsigned int* __restrict__ frozen, const double* __restrict__ statistics, float* __restrict__ embeddings);
 
-// One thread per expert: what its genome stands for. Items: experts.
+// One thread per expert: the phenotype of its genome. Items: experts.
 extern "C" __global__ void __launch_bounds__(256, 1) decode_genomes(unsigned int experts, const float* __restrict__ genome, double* __restrict__ phenotypes);

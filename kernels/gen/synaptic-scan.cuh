@@ -99,7 +99,7 @@ struct alignas(4) Bias {
     float lambda_loge; // Weight of the natural logarithm of the effect
     float lambda_log2; // lambda_loge ln 2: weight of the logarithm to base 2
     float lambda_alpha; // lambda_loge alpha_c: derivative of the bias per calcium influx
-    float log_floor; // Added to the effect before its logarithm
+    float log_floor; // Constant added to the effect before its logarithm
     float barrier; // Penalty per position between query and key
 };
 static_assert(sizeof(Bias) == 20, "Bias: size");
@@ -129,7 +129,7 @@ struct alignas(4) ScanConstants {
 };
 static_assert(sizeof(ScanConstants) == 252, "ScanConstants: size");
 
-// Where the random draws of a batch are: see `Draws`.
+// Addresses of the random draws of a batch: see `Draws`.
 struct alignas(8) ReleaseStep {
     unsigned long long seed; // Seed of the model
     unsigned long long step; // Number of the step

@@ -144,7 +144,7 @@ struct PackedDropping {
         other = __shfl_xor_sync(0xffffffffu, both, 4);
         return permute(both, other, member & 1 ? 0x3715 : 0x6240);
     }
-    // Of a tile, all ones where an element is kept: a pair of 16 bits, and one of 32.
+    // Masks of a tile, all ones where an element is kept: a pair of 16 bits, and one of 32.
     static __device__ __forceinline__ unsigned int pair(unsigned int bits, int tile, int half) { return permute(bits << (7 - tile), 0, half ? 0xbbaa : 0x9988); }
     static __device__ __forceinline__ unsigned int one(unsigned int bits, int tile, int half, int e) { return permute(bits << (7 - tile), 0, 0x8888 + 0x1111 * (2 * half + e)); }
     // Bytes of two words; 8 and more are the sign of byte - 8.

@@ -167,7 +167,7 @@ __device__ __forceinline__ void reduce_row(float (&x)[N], float (*slots)[MAX_WAR
     reduce_warp<Op>(x);
 }
 
-// The same of one number with one barrier: each call of a block has slots of its own.
+// Reduces one number per thread, as reduce_row does, with one barrier: each call of a block has slots of its own.
 template <class Op>
 __device__ __forceinline__ float reduce_once(float x, float* slots) {
     float all[1] = {x};

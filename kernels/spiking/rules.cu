@@ -1,16 +1,16 @@
 // Networks from rules: the CUDA counterpart of src/kinds/spiking/general/cpu, whose page defines the step.
 //
-// A thread steps one neuron; then the block adds the rows of the spikes of its own neurons to the sums of the next steps. Sums are
-// integers, so the order of the additions changes no bit; a ring with one slot more than there are delays keeps the additions apart
-// from the step that is being read. Spikes with a smallest delay above one step are taken from the list of spikes when they are due.
-// The last step of a launch delivers nothing, because stimuli may change the weights before the next step; `deliver_rules`, the
-// launch before, does so.
+// A thread steps one neuron; then the block adds the rows of the spikes of its own neurons to the sums of the next
+// steps. Sums are integers, so the order of the additions changes no bit; a ring with one slot more than there are
+// delays keeps the additions apart from the step that is being read. Spikes with a smallest delay above one step are
+// taken from the list of spikes when they are due. The last step of a launch delivers nothing, because stimuli may
+// change the weights before the next step; `deliver_rules` delivers its spikes at the start of the next launch.
 //
 // `step_rules_persistent` takes many steps per launch if the device holds all neurons at once, one block per multiprocessor: the
 // neurons stay in registers, and a grid barrier separates the steps. Otherwise `step_rules` is launched once per step, in a graph.
 //
 // Microseconds per step on an H200: CUBA with 4,000 neurons / a tenth of the microcircuit / all of it
-//   3.6 /  5.2 /  8.8   as it is: CUBA 27.8 times real time, the microcircuit 11.3 times
+//   3.6 /  5.2 /  8.8   this version: CUBA 27.8 times real time, the microcircuit 11.3 times
 //   4.8 /  5.9 / 12.8   rows looked up after the step, own rows through the batch, blocks of at least 32 threads, a fence after the
 //                       barrier, and Poisson input drawn before the step instead of while the other blocks arrive
 //   4.6 /  7.8 / 20.6   every block delivers all synapses of its own spikes: an SM with two spikes adds 8,000 numbers, the others none
@@ -72,7 +72,7 @@ __device__ inline unsigned int poisson_count(const unsigned int* at_most, unsign
     return from;
 }
 
-// The neuron of a thread. What does not change is read again in every step, because registers are scarce.
+// The neuron of a thread. Constants are read again in every step, because registers are scarce.
 struct Neuron {
     float u, current[2], rise[2], left;
     unsigned int at, neuron, population, values;
@@ -136,7 +136,7 @@ struct Neuron {
         }
     }
 
-    // Takes and clears the sums of a step, with the Poisson input.
+    // Reads and clears the sums of a step, and adds the Poisson input.
     __device__ void take_input(const StepArgs& a, const Values& c, unsigned long long step, float (&input)[2]) const {
         int* const here = a.sums + (unsigned long long)((unsigned int)step & a.model.slot_mask) * 2 * a.model.stride + at;
         const int sum[2] = {__ldcg(here), __ldcg(here + a.model.stride)}; // other blocks wrote them during this launch
@@ -146,7 +146,7 @@ struct Neuron {
         input[1] = (float)(is_closed ? 0 : (int)((unsigned int)sum[1] + (unsigned int)drawn[1])) * c[UNIT_IN];
     }
 
-    // The three `integrate` of src/kinds/spiking/general/cpu/step.rs, in the same order of operations.
+    // The three `integrate` functions of src/kinds/spiking/general/cpu/step.rs, in the same order of operations.
     __device__ void integrate_exponential(const Values& c, const float (&input)[2], bool is_free, bool drops) {
         float next = (c[DECAY] * u + c[TO_U_EX] * current[0]) + c[TO_U_IN] * current[1];
         next = next + c[DRIVE];
@@ -180,7 +180,7 @@ struct Neuron {
         current[0] = is_free || drops ? 0.0f : kept;
     }
 
-    // Takes one step, whose Poisson input is drawn. Returns whether the neuron fires.
+    // Runs one step, for which `draw` was called. Returns whether the neuron fires.
     __device__ bool step(const StepArgs& a, const Values& c, unsigned long long step, unsigned long long row) {
         if (!exists) return false;
         const bool is_free = left == 0.0f;
@@ -201,7 +201,6 @@ struct Neuron {
     }
 };
 
-// One step of a block, before which `fired.n` and `batch.events` are 0, as they are after it.
 // Lists the spikes of a block. Called by the last warp; the first block also prepares the list of the step after the next.
 template <unsigned int THREADS>
 __device__ inline void list_spikes(const StepArgs& a, const Fired<THREADS>& fired, unsigned int n_fired, unsigned long long step) {
@@ -233,14 +232,14 @@ __device__ inline Row own_row(const StepArgs& a, const Connections& c, const Fir
     return find_row(c, place < p.far_from ? c.outgoing[place] : NO_ROW, neuron - p.first, neuron, part);
 }
 
-// Adds the number of events of the next step, and sets it to 0.
+// Adds the counted events to the lists of the next and of the current step, and sets the counts to 0.
 template <unsigned int THREADS> __device__ inline void count_events(const StepArgs& a, RowBatch<THREADS>& batch, unsigned long long step) {
     if (batch.events) atomicAdd(&a.lists[(step + 1) & a.model.list_mask].events, batch.events);
     if (batch.late_events) atomicAdd(&a.lists[step & a.model.list_mask].events, batch.late_events);
     batch.events = batch.late_events = 0;
 }
 
-// One step of a block of one launch. The block delivers the whole rows of its own spikes.
+// Runs one step of a block in a launch of one step. The block delivers the whole rows of its own spikes.
 template <unsigned int THREADS>
 __device__ inline void step_block(const StepArgs& a, const Connections& c, const unsigned int* far_delays, Neuron& n, const Values& values,
                                   RowBatch<THREADS>& batch, Fired<THREADS>& fired, unsigned long long step, unsigned long long row, bool delivers) {
@@ -263,9 +262,10 @@ __device__ inline void step_block(const StepArgs& a, const Connections& c, const
     if (me == 0) count_events(a, batch, step);
 }
 
-// One step of a block of the persistent kernel. The block delivers only the synapses with the smallest delay of its own spikes, which
-// arrive in the next step. The others, of the spikes of the step before, are shared by the blocks of the grid; their rows are looked up
-// before the neurons are stepped, so that the loads overlap. `continues`: the step before was part of this launch.
+// Runs one step of a block of the persistent kernel. Of its own spikes, the block delivers only the synapses with the
+// smallest delay, which arrive in the next step. All blocks of the grid share the synapses with longer delays of the
+// spikes of the step before; their rows are looked up before the neurons are stepped, so that the loads overlap.
+// `continues`: the step before was part of this launch.
 template <unsigned int THREADS>
 __device__ inline void step_shared(const StepArgs& a, const Connections& c, const unsigned int* far_delays, Neuron& n, const Values& values,
                                    RowBatch<THREADS>& batch, Fired<THREADS>& fired, unsigned long long step, unsigned long long row, bool continues,
@@ -384,7 +384,7 @@ extern "C" __global__ void __launch_bounds__(768, 1)
                           float* __restrict__ samples, unsigned int* __restrict__ barrier) {
     __shared__ rules::RowBatch<768> batch;
     __shared__ rules::Fired<768> fired;
-    // The barrier invalidates the first-level cache, so what every step reads is kept in shared memory.
+    // The barrier invalidates the first-level cache, so shared memory holds the tables that every step reads.
     extern __shared__ __align__(16) unsigned char shared[];
     float* const coefficients = reinterpret_cast<float*>(shared);
     unsigned char* free = shared + sizeof(float) * rules::COEFFICIENTS * blockDim.x;

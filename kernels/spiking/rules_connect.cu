@@ -15,7 +15,7 @@ __device__ inline unsigned int below(unsigned int word, unsigned int n) { return
 
 __device__ inline double unit(unsigned int word) { return ((double)word + 0.5) * (1.0 / 4294967296.0); }
 
-// As `Distribution::quantile`, for a distribution that is no constant.
+// Quantile of a distribution that is not constant, as `Distribution::quantile`.
 __device__ inline double quantile(const RulesLaw& law, double u) {
     double x;
     if (law.kind == LAW_UNIFORM) {
@@ -49,21 +49,21 @@ __device__ inline unsigned int image(const Words& keys, unsigned int n, unsigned
     return (unsigned int)x;
 }
 
-// Partner `number` of neuron `own` among n, drawn alone or as one of different ones.
+// Partner `number` of neuron `own` among n, drawn independently with multapses, otherwise from a permutation.
 __device__ inline unsigned int partner(const RulesRowArgs& r, unsigned int word, unsigned int number, unsigned int n, unsigned int own) {
     n -= r.skips_own;
     const unsigned int drawn = r.multapses ? below(word, n) : image(words_of(r, own, 0, STAGE_PERMUTATION), n, number);
     return drawn + (r.skips_own && drawn >= own ? 1 : 0);
 }
 
-// Delay of a word beyond the smallest one, steps.
+// Delay that a word draws, beyond the smallest one, steps.
 __device__ inline unsigned int delay_of(const RulesRowArgs& r, unsigned int word) {
     if (r.delay.kind == LAW_CONSTANT) return 0;
     const long long steps = (long long)floor(quantile(r.delay, unit(word)) / r.dt_ms + 0.5) - (long long)r.delay_min;
     return (unsigned int)min(max(steps, 0ll), (long long)r.delays - 1);
 }
 
-// Stores a synapse with the words of its address.
+// Stores a synapse whose draws are `w`.
 __device__ inline void store(const RulesRowArgs& r, unsigned long long at, unsigned int target, unsigned int delay, const Words& w,
                                   unsigned int* words, unsigned char* weights) {
     words[r.words + at] = target | delay << TARGET_BITS;
@@ -73,7 +73,8 @@ __device__ inline void store(const RulesRowArgs& r, unsigned long long at, unsig
     else reinterpret_cast<int*>(weights + r.weights)[at] = __double2int_rz(units);
 }
 
-// Calls `found` with target and words of each synapse of a row of pairwise connections.
+// Calls `found` with number, target and draws of each synapse of a row of pairwise connections. Returns the number of
+// synapses.
 template <typename F> __device__ inline unsigned int walk(const RulesRowArgs& r, unsigned int source, F found) {
     unsigned long long target = 0;
     unsigned int degree = 0;
@@ -156,7 +157,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 
 namespace rules {
 
-// As `StreamHash::push_spike`.
+// Mixes two words, as `StreamHash::push_spike`.
 __device__ inline unsigned long long mixed(unsigned int high, unsigned int low) {
     const unsigned long long both = ((unsigned long long)high << 32 | low) + 0x9e3779b97f4a7c15ull;
     const unsigned long long once = (both ^ both >> 32) * 0xd6e8feb86659fd93ull;

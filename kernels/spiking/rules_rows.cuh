@@ -9,7 +9,7 @@ constexpr unsigned int FULL_MASK = 0xffffffffu;
 // Synapses of a chunk: four per lane, loaded before the first is added.
 constexpr unsigned int PER_LANE = 4, ROW_CHUNK = 32 * PER_LANE;
 
-// The connections and the present changes of their weights.
+// The connections and the current changes of their weights.
 struct Connections {
     const RulesModel& model;
     const RulesPopulation* populations;
@@ -31,7 +31,7 @@ template <unsigned int THREADS> struct RowBatch {
     unsigned int gain[THREADS];         // index of the gain of the presynaptic neuron; 0 for none
     unsigned int ends[THREADS];         // number of chunks up to and including the row
     unsigned int of_warp[THREADS / 32]; // chunks of each warp of rows
-    unsigned long long events, late_events; // synaptic events of the next step, and of the present one
+    unsigned long long events, late_events; // synaptic events of the next step, and of the current one
 };
 
 // Weight of a synapse in units of the receptor's sums.
@@ -42,13 +42,13 @@ __device__ inline int weight_of(const RulesProjection& p, const unsigned char* w
     return __ldg(reinterpret_cast<const int*>(weights + p.weights) + at);
 }
 
-// As `Gain::apply` of stimuli.rs.
+// Applies a gain to a weight, as `Gain::apply` of stimuli.rs.
 __device__ inline int changed(int weight, const WeightGain& gain) {
     const int with_sign = gain.sign ? gain.sign * (weight < 0 ? -weight : weight) : weight;
     return __double2int_rz(round((double)with_sign * gain.factor)); // half away from zero, saturating
 }
 
-// Adds a chunk of a row to the sums; the smallest delay of the projection ends in `step`.
+// Adds a chunk of a row to the sums. `step` is the step in which the smallest delay of the projection ends.
 __device__ inline void add_chunk(const Connections& c, int* sums, unsigned long long step, const RulesProjection& p,
                                  unsigned long long from, unsigned int len, unsigned int gain, unsigned int lane) {
     const unsigned int* words = c.words + p.words;
@@ -100,7 +100,8 @@ __device__ inline Row find_row(const Connections& c, unsigned int projection, un
     return row;
 }
 
-// Finds row `at` of the listed spikes from `start` on. `delay`: the smallest delay of the projection, otherwise the row is empty.
+// Finds row `at` of the listed spikes from `start` on. The row is empty if the smallest delay of its projection is not
+// `delay`.
 __device__ inline Row listed_row(const Connections& c, const unsigned int* spikes, unsigned int start, unsigned int at, unsigned int delay,
                                  Part part) {
     const bool is_near = delay == 1;
@@ -118,7 +119,7 @@ __device__ inline Row listed_row(const Connections& c, const unsigned int* spike
     return find_row(c, projection, neuron - p.first, neuron, part);
 }
 
-// Puts the row of each thread of the first `row_warps` warps into a batch. Returns the synapses of the warp's rows.
+// Puts the row of each thread of a warp into a batch. Returns the number of synapses of the warp's rows.
 template <unsigned int THREADS>
 __device__ inline unsigned int put_rows(RowBatch<THREADS>& batch, const Row& row) {
     const unsigned int me = threadIdx.x, lane = me & 31;
@@ -154,8 +155,9 @@ __device__ inline void add_rows(const Connections& c, const RowBatch<THREADS>& b
     }
 }
 
-// Delivers `n_rows` rows, at most blockDim.x, of which thread t brings row t. All threads of a block call this with one number. If
-// the blocks of the grid share the rows (`is_shared`), all of them bring the same rows, and adjacent chunks go to different blocks.
+// Delivers `n_rows` rows, at most blockDim.x; `row` of thread t is row t. All threads of a block call this with the
+// same `n_rows`. If the blocks of the grid share the rows (`is_shared`), all of them pass the same rows, and adjacent
+// chunks go to different blocks.
 template <unsigned int THREADS>
 __device__ inline void deliver_batch(const Connections& c, RowBatch<THREADS>& batch, int* sums, unsigned long long step, unsigned int n_rows,
                                      const Row& row, bool is_shared, unsigned long long* events) {
@@ -170,8 +172,8 @@ __device__ inline void deliver_batch(const Connections& c, RowBatch<THREADS>& ba
     __syncthreads(); // the batch is used again
 }
 
-// Delivers the rows of listed spikes with one smallest delay. The blocks of the grid share the chunks of all rows (`is_shared`), or
-// each takes some rows.
+// Delivers the rows of listed spikes whose projections have the smallest delay `delay`. The blocks of the grid share
+// the chunks of all rows (`is_shared`), or each block delivers some rows.
 template <unsigned int THREADS>
 __device__ inline void deliver_listed(const Connections& c, RowBatch<THREADS>& batch, int* sums, unsigned long long step, const RulesList* list,
                                       const unsigned int* spikes, unsigned int delay, Part part, bool is_shared, unsigned long long* events) {

@@ -96,7 +96,7 @@ __device__ __forceinline__ void each_head(const HeadArgs& a, const Heads<WIDE>& 
     for (unsigned int i = 0; first + i < n; i += step) f(min(own + i, n - 1), own + i < n);
 }
 
-// What split_heads reads and writes.
+// Arrays that split_heads reads and writes.
 struct Split {
     const float *packed, *cosines, *sines, *temperature;
     float *q, *k, *v, *rstd;
@@ -153,7 +153,7 @@ extern "C" __global__ void split_heads(HeadArgs a, const void* place, const floa
     else split<1>(a, all);
 }
 
-// What split_heads_backward reads and writes.
+// Arrays that split_heads_backward reads and writes.
 struct SplitGradients {
     const float *cosines, *sines, *temperature, *q, *k, *rstd, *dq, *dk, *dv;
     float *dpacked, *products;
@@ -206,8 +206,8 @@ __device__ __forceinline__ void split_backward(const HeadArgs& a, const SplitGra
     });
 }
 
-// The same backwards: gradients of the packed projections, and of each head of queries its product with the query, for the
-// gradient of the temperature.
+// Backward pass of split_heads: gradients of the packed projections, and for each head of queries the product of its
+// gradient with the query, for the gradient of the temperature.
 extern "C" __global__ void split_heads_backward(HeadArgs a, const float* __restrict__ cosines, const float* __restrict__ sines, const void* temperature, const float* __restrict__ q, const float* __restrict__ k, const float* __restrict__ rstd, const float* __restrict__ dq, const float* __restrict__ dk, const float* __restrict__ dv, float* __restrict__ dpacked, void* products) {
     const SplitGradients all = {cosines, sines, (const float*)temperature, q, k, rstd, dq, dk, dv, dpacked, (float*)products};
     if (is_wide(a, (u64)cosines | (u64)sines | (u64)q | (u64)k | (u64)dq | (u64)dk | (u64)dv | (u64)dpacked)) split_backward<4>(a, all);

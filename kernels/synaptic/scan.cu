@@ -58,7 +58,7 @@ struct SharedQueue {
     __device__ __forceinline__ float& at(unsigned int i) { return slots[(cursor + i < delay ? cursor + i : cursor + i - delay) * blockDim.x]; }
 };
 
-// The same of FAST_DELAY steps, in registers.
+// Vesicles under endocytosis of FAST_DELAY steps, in registers.
 struct RegisterQueue {
     float slots[FAST_DELAY];
     __device__ __forceinline__ float take() const { return slots[0]; }
@@ -123,7 +123,7 @@ __device__ __forceinline__ void walk(const ScanConstants& c, const Column& col, 
     for (; t < a.n_queries; ++t) one(t, *edge, distance >= 0.0f);
 }
 
-// With the position of the first query and the number of known keys where they are in memory.
+// Reads the position of the first query and the number of known keys if they are in memory.
 __device__ __forceinline__ void read_first(ScanArgs& a, const void* first) {
     if (first) a.first_query = a.known = *(const unsigned int*)first;
 }
@@ -146,7 +146,7 @@ __device__ __forceinline__ void walk_from(const ScanConstants& c, const Column& 
 #pragma unroll
         for (unsigned int i = 0; i < QUANTITIES; ++i) *all[i] = memory[place(a, i, col.head, col.key)];
     }
-    // As step_short has them.
+    // Reserve and queue in the form of step_short.
     const float queued = SHORT ? QUEUED : 0.0f;
     k.reserve -= queued;
 #pragma unroll SHORT ? FAST_DELAY : 1

@@ -31,7 +31,7 @@ __device__ __forceinline__ Key fresh(const ScanConstants& c) {
 // and with other slopes.
 enum Form : unsigned int { GENERAL, POWERS, EXPONENTIALS };
 
-// Where the edges of a thread are.
+// Places of the edges of a thread.
 struct Column {
     ScanArgs a;
     u64 seed, step;               // of random draws, with the number of the head
@@ -86,7 +86,8 @@ __device__ __forceinline__ Sensors sense(const ScanConstants& c, float calcium, 
     return {logistic(c.syt1.k_log2, c.syt1.k_half), logistic(c.syt7.k_log2, c.syt7.k_half), logistic(c.doc2.k_log2, c.doc2.k_half), logistic(c.cpx.k_log2, c.cpx.k_half + c.cpx.clamp_log2 * clamp)};
 }
 
-// One query: bias and its derivative; the state is advanced. `slot` is what returns from endocytosis, then what enters.
+// One query: bias and its derivative; the state is advanced. `slot` is the number of vesicles that return from
+// endocytosis, then of those that enter.
 template <unsigned int MODE>
 __device__ __forceinline__ void step_key(const ScanConstants& c, const Column& col, unsigned int query, bool is_selected, float drive, Key& k, float& slot, float& bias, float& slope_of_bias) {
     if (MODE == OFF) {
@@ -154,7 +155,8 @@ __device__ __forceinline__ void advance(const ScanConstants& c, float released, 
     k.energy = __saturatef(c.cycle.energy_retain * k.energy + (c.cycle.energy_rise - c.cycle.energy_use * released));
 }
 
-// The same of a selected edge in mode SCAN without draws, for states within their bounds: see `has_short_form`. Drives count up to
+// A query of a selected edge, as in step_key, in mode SCAN without draws, for states within their bounds: see
+// `has_short_form`. Drives count up to
 // 80. With POWERS the slopes of syt1, syt7, Doc2 and the gate are 8, 3, 4 and 8. `logarithm`: of the effect, to base 2. Numbers of the
 // queue are more by QUEUED, as they come out of `whole_quanta` before its difference, and the reserve is less by it.
 template <Form FORM>

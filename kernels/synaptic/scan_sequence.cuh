@@ -22,7 +22,7 @@ __device__ __forceinline__ void fill_table(const ScanConstants& c, float4* table
     }
 }
 
-// What a query needs of the table. Calcium of these walks is in units of `influx_gain`.
+// Constants of the table that a query needs. Calcium of these walks is in units of `influx_gain`.
 struct Table {
     unsigned int base;         // address of entry 0, less what NEAREST adds
     float scale, most;         // entries per calcium, calcium of the last entry

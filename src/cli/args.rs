@@ -59,7 +59,7 @@ pub(super) enum Task {
     Check {
         /// Run folder.
         run: PathBuf,
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
@@ -67,7 +67,7 @@ pub(super) enum Task {
     Info {
         /// Project file, run folder or lineages (.nwk).
         path: PathBuf,
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
@@ -90,7 +90,7 @@ pub(super) enum Task {
     Params {
         /// Name of the kind.
         kind: String,
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
@@ -98,7 +98,7 @@ pub(super) enum Task {
     Bench(BenchArgs),
     /// Print a completion script for a shell.
     Completions {
-        /// Which shell.
+        /// Shell of the script.
         shell: clap_complete::Shell,
     },
 }
@@ -151,7 +151,7 @@ pub(super) struct RunArgs {
     /// `g@2026-03-01T12:00:00Z`, orders sweeps.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["resume", "branch", "trials"])]
     pub sweep: Option<String>,
-    /// Result as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,
     /// Steps per batch. Results do not depend on it.
@@ -160,7 +160,7 @@ pub(super) struct RunArgs {
     /// Build the simulation, print its parameters and memory, and do not run it.
     #[arg(long)]
     pub dry_run: bool,
-    /// Try a model whose predicted memory is more than what is available.
+    /// Try a model whose predicted memory exceeds the available memory.
     #[arg(long)]
     pub force: bool,
     /// Accept a project from another folder that names files outside its folder.
@@ -185,7 +185,7 @@ pub(super) struct NewArgs {
     /// Replace the file if it exists.
     #[arg(long)]
     pub replace: bool,
-    /// Result as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,
 }
@@ -197,7 +197,7 @@ pub(super) struct ValidateArgs {
     /// Exit 1 on warnings too.
     #[arg(long)]
     pub strict: bool,
-    /// Result as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,
     /// Accept a project that names files outside its folder.
@@ -215,10 +215,10 @@ pub(super) struct ReplayArgs {
     /// CPU threads.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
-    /// Result as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,
-    /// Try a model whose predicted memory is more than what is available.
+    /// Try a model whose predicted memory exceeds the available memory.
     #[arg(long)]
     pub force: bool,
     /// Accept a run from another folder that reads files outside its folder.
@@ -242,10 +242,10 @@ pub(super) struct ExportArgs {
     /// Resolution of a PNG, dots per inch; 300 by default with `--width-mm`.
     #[arg(long, value_name = "DPI", requires = "width_mm")]
     pub dpi: Option<f64>,
-    /// Export streams whose files do not hold what was recorded too, as they are.
+    /// Also export streams whose files differ from the recording, as they are.
     #[arg(long, requires = "format")]
     pub allow_damaged: bool,
-    /// As JSON: the formats, or the written files with their sizes.
+    /// Print the formats, or the written files with their sizes, as JSON.
     #[arg(long)]
     pub json: bool,
 }

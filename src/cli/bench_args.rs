@@ -10,17 +10,17 @@ use std::path::PathBuf;
 #[derive(Group, Debug)]
 #[command(group(clap::ArgGroup::new("measured").multiple(true)))]
 pub(super) struct BenchArgs {
-    /// Name of the kind; `device` measures bandwidth, arithmetic and launches for the roofline; `window` measures the UI
-    /// thread at 1 and 30 million spikes per second, and with --examples or --project what the window costs running projects;
-    /// `drawing` measures frames of the 3D view and of the raster on the graphics processor and on the software renderer, and
-    /// compares their pictures; `taps` measures what five readings at 60 Hz cost a project;
-    /// `project` measures the speed of a project, the rates of its populations, and on a GPU its energy;
-    /// `transformer` measures operations against their roofline and training steps, beside the fastest of several settings of
-    /// PyTorch where `python3` has it;
-    /// `synaptic` measures training steps, and with --text the losses of variants; `evolution` measures generations.
+    /// Name of the kind; `device` measures bandwidth, arithmetic and launches for the roofline; `window` measures the
+    /// UI thread at 1 and 30 million spikes per second, and with --examples or --project the cost of the window while
+    /// it runs projects; `drawing` measures frames of the 3D view and of the raster on the graphics processor and on
+    /// the software renderer, and compares their pictures; `taps` measures the cost of five readings at 60 Hz in a
+    /// project; `project` measures the speed of a project, the rates of its populations, and on a GPU its energy;
+    /// `transformer` measures operations against their roofline and training steps, beside the fastest of several
+    /// settings of PyTorch if `python3` has it; `synaptic` measures training steps, and with --text the losses of
+    /// variants; `evolution` measures generations.
     #[arg(default_value = "spiking")]
     pub kind: String,
-    /// Result as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,
     /// Folder with a network; by default generated networks are used.
@@ -38,7 +38,7 @@ pub(super) struct BenchArgs {
     /// Measurements per case; the median is reported.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: u32,
-    /// Only the case of this name.
+    /// Name of the only case to measure.
     #[arg(long, value_name = "CASE")]
     pub only: Option<String>,
     /// Text of `bench synaptic`: variants of the model train on it, one seed per repeat, and their held-out losses are

@@ -1,5 +1,5 @@
-//! `neuropil bench project`: speed of any project; for networks that spike also the rate and the regularity of each population,
-//! and on a GPU the energy.
+//! `neuropil bench project`: measures the speed of any project. For networks that spike it also measures rate and
+//! regularity of each population, and on a GPU the energy.
 
 use super::{
     bench_args::BenchArgs, device::Chosen, error::CliError, progress::ProgressLine, run::base_of, session,
@@ -17,7 +17,7 @@ use std::{path::Path, time::Instant};
 
 /// Number of neurons per population that keep the intervals between their spikes.
 const KEPT: usize = 2000;
-/// Spikes that a neuron exceeds to count in the variation.
+/// Number of spikes that a neuron must exceed to count in the coefficient of variation.
 const MIN_SPIKES: usize = 5;
 /// Target duration of a batch, seconds.
 const BATCH_SECS: f64 = 0.1;
@@ -31,7 +31,7 @@ struct Row {
     wall_s: f64,
     wall_s_range: (f64, f64),
     steps_per_s: f64,
-    /// Ratio of simulated time to wall time; `null` for steps that are no time.
+    /// Ratio of simulated time to wall time; `null` if steps have no duration.
     realtime_factor: Option<f64>,
     /// Time to read or make the project's data, and to start, seconds.
     prepare_s: f64,
@@ -57,7 +57,7 @@ struct Population {
     cv: Option<f64>,
 }
 
-/// Benchmarks the project of `--project`. Fails if the project cannot be read or simulated.
+/// Benchmarks the project of `--project`. Fails unless there is exactly one, or if it cannot be read or simulated.
 pub(super) fn bench(args: &BenchArgs, mut chosen: Chosen) -> Result<(), CliError> {
     let [path] = &args.project[..] else {
         return Err(CliError::Usage("bench project needs one --project FILE".to_owned()));
@@ -196,7 +196,7 @@ fn run(
     Ok(())
 }
 
-/// Returns for each neuron whether it is among the first of its population.
+/// Returns, for each neuron, whether it is among the first [`KEPT`] neurons of its population.
 fn kept(sim: &dyn Simulation) -> Vec<bool> {
     let Some(set) = sim.sets().first() else { return vec![] };
     let Some(column) = set.columns.first() else { return (0..set.len as usize).map(|i| i < KEPT).collect() };
@@ -209,7 +209,7 @@ fn kept(sim: &dyn Simulation) -> Vec<bool> {
     column.codes.iter().map(first).collect()
 }
 
-/// Returns rate and variation of each category of the first column of the neurons.
+/// Returns rate and coefficient of variation for each label of the first column of the neurons.
 fn populations(sim: &dyn Simulation, counts: &[u32], trains: &[Vec<u32>], secs: f64) -> Vec<Population> {
     let Some(column) = sim.sets().first().and_then(|set| set.columns.first()) else { return vec![] };
     let of = |(code, name): (usize, &String)| {

@@ -37,7 +37,8 @@ pub(super) fn export(args: &ExportArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns the size of the picture from the arguments. Fails if the format is no picture or the size is not possible.
+/// Returns the size of the picture from the arguments. Fails if the format is not a picture or the size is not
+/// possible.
 fn picture_size(args: &ExportArgs, format: Format) -> Result<PictureSize, CliError> {
     let Some(width_mm) = args.width_mm else { return Ok(PictureSize::default()) };
     if format != Format::Png {
@@ -84,7 +85,7 @@ fn print(files: &[WrittenFile], as_json: bool) {
     print_line!("{:#}", json!({ "files": files.iter().map(file).collect::<Vec<_>>() }));
 }
 
-/// Prints the formats, each with what it holds or the reason why the run cannot be written in it.
+/// Prints the formats, each with its content or the reason why the run cannot be written in it.
 fn list(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
     let offered = export::offered(run)?;
     if as_json {

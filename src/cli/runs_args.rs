@@ -8,8 +8,8 @@ pub(super) struct RunsArgs {
     /// Folder of runs, or a project file or folder with `runs/` beside it.
     #[arg(default_value = ".")]
     pub folder: PathBuf,
-    /// Only runs that fit every condition: words, `tag:best`, `kind:spiking`, `status:complete`, `seed=3`, `held_out<1.5`,
-    /// `tau_m>=15ms`, `!tag:draft`.
+    /// Print only runs that fit every condition: words, `tag:best`, `kind:spiking`, `status:complete`, `seed=3`,
+    /// `held_out<1.5`, `tau_m>=15ms`, `!tag:draft`.
     #[arg(long, value_name = "EXPR")]
     pub filter: Option<String>,
     /// Sort by this column, in descending order with a leading `-`. By default the newest run is first.
@@ -18,10 +18,10 @@ pub(super) struct RunsArgs {
     /// Columns to list, e.g. `name,tags,tau_m,best(held_out),mean(rate)`; `all` lists the names of all columns.
     #[arg(long, value_name = "COLUMN,…")]
     pub columns: Option<String>,
-    /// As JSON, with all digits.
+    /// Print JSON, with all digits.
     #[arg(long, conflicts_with = "csv")]
     pub json: bool,
-    /// As CSV, with all digits.
+    /// Print CSV, with all digits.
     #[arg(long)]
     pub csv: bool,
 }

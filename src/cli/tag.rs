@@ -7,7 +7,7 @@ use crate::project::{
 };
 use serde_json::json;
 
-/// Adds and removes tags, and prints those of the run afterwards. Fails if the folder is not a run or a tag is invalid.
+/// Adds and removes tags, and then prints the tags of the run. Fails if the folder is not a run or a tag is invalid.
 pub(super) fn tag(args: &TagArgs) -> Result<(), CliError> {
     RunFolder::open(&args.run)?;
     let (Labels { mut tags, .. }, notices) = Labels::read(&args.run);

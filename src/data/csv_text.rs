@@ -2,7 +2,7 @@
 
 /// Formats records as CSV, each on a line; cells with commas, quotes or line breaks are quoted.
 pub fn csv_text<R: IntoIterator<Item: AsRef<[u8]>>>(records: impl IntoIterator<Item = R>) -> String {
-    // Rows of different lengths are no error, so that writing to memory cannot fail.
+    // Rows of different lengths are not an error, so that writing to memory cannot fail.
     let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(vec![]);
     for record in records {
         let is_written = writer.write_record(record).is_ok();

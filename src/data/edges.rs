@@ -31,7 +31,8 @@ pub enum WeightColumn {
     Absent,
 }
 
-/// Finds the column of the synapse counts. The error names the column of signs that is missing.
+/// Finds the column of the synapse counts. Fails if unsigned counts have no column of signs; the error names that
+/// column.
 pub fn weight_column(names: &[String]) -> Result<WeightColumn, String> {
     let exact = |wanted: &str| names.iter().position(|name| name == wanted);
     if let Some(column) = COUNT.iter().find_map(|name| exact(name)) {
@@ -82,7 +83,7 @@ pub trait EdgeSource: Sync {
     /// Returns the name of the column of the synapse counts; `None` if there is none.
     fn weight_column(&self) -> Option<&str>;
     /// Reads one part in batches; `n` is the number of neurons, for messages. `progress` receives the amount done since its
-    /// last call and may cancel. Fails for an invalid row.
+    /// last call and may cancel. Fails if the part cannot be read, a row is invalid, or `progress` cancels.
     fn read(
         &self,
         part: usize,
@@ -93,7 +94,8 @@ pub trait EdgeSource: Sync {
     ) -> Result<(), DataError>;
 }
 
-/// Opens an edge file by its extension. Fails for compressed text and unknown extensions.
+/// Opens an edge file by its extension. Fails if the file cannot be opened, is compressed text, or has an unknown
+/// extension.
 pub fn open(path: &Path) -> Result<Box<dyn EdgeSource>, DataError> {
     match super::data_table::ending(path).as_str() {
         "parquet" => Ok(Box::new(ParquetEdges::open(path)?)),

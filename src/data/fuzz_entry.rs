@@ -1,5 +1,5 @@
-//! Entry points for fuzzing the readers: each writes the bytes to a temporary file, reads it, and returns the result.
-//! No entry point may panic for any input.
+//! Entry points for fuzzing the readers: each writes the bytes to a temporary file, reads it, and returns the result,
+//! which is an error if the bytes are invalid. No entry point may panic for any input.
 
 use super::{Connectome, DataError, MAX_NEURONS, columns};
 use std::{

@@ -6,7 +6,8 @@ use std::{
     path::Path,
 };
 
-/// Opens a regular file, or a link to one, for reading. Never waits; fails for folders, pipes and devices.
+/// Opens a regular file, or a link to one, for reading. Never waits. Fails if the file cannot be opened, or is a
+/// folder, a pipe or a device.
 pub fn open(path: &Path) -> io::Result<File> {
     // The check precedes opening, because opening a device may change it.
     check(&fs::metadata(path)?)?;
@@ -19,7 +20,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Reads the bytes of a regular file. Fails as [`open`].
+/// Reads the bytes of a regular file. Fails as [`open`] does.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = open(path)?;
     let mut bytes = Vec::with_capacity(file.metadata()?.len() as usize);
@@ -27,7 +28,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads the text of a regular file. Fails as [`open`], or if the text is not UTF-8.
+/// Reads the text of a regular file. Fails as [`open`] does, or if the text is not UTF-8.
 pub fn read_to_string(path: &Path) -> io::Result<String> {
     let mut file = open(path)?;
     let mut text = String::with_capacity(file.metadata()?.len() as usize);

@@ -56,8 +56,9 @@ impl NeuronFile {
     }
 }
 
-/// Reads a neuron table. Rows are put in the order of `idx` if the file has it. `key` names the column that identifies the
-/// neurons; without a key, that is `root_id`. Fails if the key column is missing, or an id or index occurs twice.
+/// Reads a neuron table. Rows are put in the order of `idx` if the file has it. `key` names the column that identifies
+/// the neurons; without a key, that is `root_id`. Fails if the file is not a table, the key column is missing, or an id
+/// or index occurs twice.
 pub fn read(path: &Path, key: Option<&str>, watch: &ProgressFn) -> Result<NeuronFile, DataError> {
     let source = DataTable::read_at_most(path, |_, _| true, u64::from(MAX_NEURONS), watch)?;
     match key {

@@ -127,7 +127,8 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// Saves the present state for a [`Command::Save`]. If a recording in progress fails later, it can continue from this state.
+    /// Saves the current state for a [`Command::Save`](super::Command::Save). If a recording in progress fails later,
+    /// it can continue from this state.
     pub(super) fn save(&mut self) {
         match self.checkpoint() {
             Some(Ok(checkpoint)) => {
@@ -212,7 +213,8 @@ fn params_of(sim: &dyn Simulation) -> Vec<Change> {
     sim.params().map(Params::snapshot).unwrap_or_default()
 }
 
-/// Returns a simulation to a checkpoint and its parameters. A failure leaves the simulation unchanged.
+/// Returns a simulation to a checkpoint and its parameters. Fails if a parameter needs a rebuild or the state does not
+/// load; the simulation is then unchanged.
 pub(super) fn restore(sim: &mut dyn Simulation, checkpoint: &Checkpoint) -> Result<(), SimError> {
     let now = params_of(sim);
     let changes: Vec<&Change> = checkpoint.params.iter().filter(|change| !now.contains(change)).collect();

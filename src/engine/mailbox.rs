@@ -15,7 +15,8 @@ const LOOSE: usize = 4;
 const SPARES: usize = 4;
 
 /// Unread frames, oldest first. A slow or hidden window loses no spike up to
-/// [`MAX_WAITING_SPIKES`](crate::sim::probe::MAX_WAITING_SPIKES); `Frame::skipped` counts the spikes beyond this limit.
+/// [`MAX_WAITING_SPIKES`](crate::sim::reading::MAX_WAITING_SPIKES); `Frame::skipped` counts the spikes beyond this
+/// limit.
 #[derive(Default)]
 pub struct Mailbox {
     waiting: Mutex<VecDeque<Frame>>,

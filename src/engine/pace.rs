@@ -95,9 +95,9 @@ impl Pace {
         self.batch = fitting(steps, time, is_watched);
     }
 
-    /// Adapts the batch length to a batch that a command ended early. The length is reduced only if the batch took longer
-    /// than the longest target: a few steps say little about a longer batch, and batches must not become shorter with every
-    /// command.
+    /// Adapts the batch length to a batch that a command ended early. The length is reduced only if the batch took
+    /// longer than the longest target: a few steps do not predict the time of a longer batch, and batches must not
+    /// become shorter with every command.
     pub fn cut_short(&mut self, steps: u32, time: Duration, is_watched: bool) {
         if self.fixed.is_none() && time > longest(is_watched) {
             self.batch = self.batch.min(fitting(steps, time, is_watched));

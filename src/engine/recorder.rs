@@ -259,8 +259,8 @@ impl Recorder {
         self.thread
     }
 
-    /// Closes the recording. Returns the result of writing and the written end, which is earlier than `end` if the sink
-    /// failed.
+    /// Closes the recording. Returns the result of writing, an error if the sink or the thread failed, and the written
+    /// end, which is earlier than `end` after a failure.
     pub fn finish(self, end: RecordingEnd) -> (io::Result<()>, RecordingEnd) {
         self.queue.send(Block::End(end.clone())).ok();
         drop(self.queue);

@@ -139,7 +139,7 @@ impl Drive<'_> {
         self.observer.as_mut().and_then(|o| o.next_sample(step))
     }
 
-    /// Samples the present step if the observer requires it. Fails if the sample cannot be read from the simulation.
+    /// Samples the current step if the observer requires it. Fails if the sample cannot be read from the simulation.
     fn sample_if_due(&mut self) -> Result<ControlFlow<()>, SimError> {
         if self.next_sample() == Some(self.sim.clock().step) { self.sample() } else { Ok(ControlFlow::Continue(())) }
     }

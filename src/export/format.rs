@@ -134,7 +134,7 @@ pub(super) fn has_lines(stream: &Stream) -> bool {
 mod tests {
     use super::*;
 
-    /// A run offers the formats that hold one of its streams, and says why it does not offer the others.
+    /// A run offers the formats that hold one of its streams, and gives the reason why it does not offer the others.
     #[test]
     fn a_format_is_offered_if_it_holds_a_stream() {
         let stream = |shape: &str| Stream { shape: shape.into(), width: 1, ..Stream::default() };

@@ -135,7 +135,7 @@ pub fn export_job(
         Format::HuggingFace => hugging_face::write(run, &names.main, &meter, &mut outputs),
         Format::Newick => newick::write(&trials, &names, &mut outputs),
     };
-    // A writer wraps the error of the reader, so the cause is asked for.
+    // A writer wraps the error of the reader, so the cause is read from the job.
     if progress.is_cancelled() {
         return Err(io::Error::new(io::ErrorKind::Interrupted, "cancelled"));
     }

@@ -1,5 +1,5 @@
-//! Exports Apache Parquet, one row per spike: `t` [s], `trial`, `flywire_id` and `exp_name`, as the published analysis scripts
-//! of Shiu et al. 2024 read them, then `idx` and `step`. Neurons without ids have their index as id.
+//! Exports Apache Parquet, one row per spike: `t` in seconds, `trial`, `flywire_id` and `exp_name`, as the published
+//! analysis scripts of Shiu et al. 2024 read them, then `idx` and `step`. Neurons without ids have their index as id.
 //!
 //! Every other probe is a separate file: events as `t, trial, idx, step`, rows as `t, trial, step, lane, name, value` (one row
 //! per value), lineages as one row per individual.

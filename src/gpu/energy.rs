@@ -7,7 +7,7 @@ use std::{
     ptr::null_mut,
 };
 
-/// Success of an NVML function.
+/// Value that an NVML function returns on success.
 const SUCCESS: c_int = 0;
 
 type Init = unsafe extern "C" fn() -> c_int;
@@ -53,7 +53,7 @@ impl EnergyCounter {
     }
 }
 
-/// Returns the PCI address of a GPU as NVML writes it.
+/// Returns the PCI address of a GPU as NVML writes it; `None` if the driver fails.
 fn bus_id(gpu: &super::Gpu) -> Option<String> {
     use cudarc::driver::sys::CUdevice_attribute as Attribute;
     let device = gpu.context.cu_device();

@@ -227,7 +227,7 @@ impl Kernel {
 /// struct of its arguments: `Integrate { constants: &c, n, v: &mut v }.launch(&kernels, pass, n)`, whose last argument
 /// is a number of threads or a [`Grid`]. `in "a.cu" for "f64" ["-DREAL=double"], also "f32" ["-DREAL=float"] as SINGLE`
 /// declares two modules of one file: `Kernels::SPEC` and `Kernels::SINGLE`, loaded by `Kernels::load_as`.
-/// `compiled (Compile::FUSED)` before `using` sets flags and targets; without it they are [`Compile::EXACT`].
+/// `compiled (Compile::FUSED)` before `using` sets flags and targets; without it they are `Compile::EXACT`.
 /// `#[block(256, 2)]` asks the compiler for few enough registers that 2 blocks are resident on a multiprocessor.
 #[macro_export]
 macro_rules! kernels {

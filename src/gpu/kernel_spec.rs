@@ -20,7 +20,7 @@ pub struct KernelSpec {
 pub struct KernelFacts {
     /// Path of the file under `kernels/`.
     pub file: &'static str,
-    /// Name of the module among those compiled from the file; see [`ModuleSpec::variant`].
+    /// Name of the module among those compiled from the file; see [`ModuleSpec::variant`](super::ModuleSpec::variant).
     pub variant: &'static str,
     /// Name of the `__global__` function.
     pub name: &'static str,

@@ -6,7 +6,7 @@
 //! for NVIDIA's profilers, [`selftest`] checks that both backends return the same bits.
 //!
 //! `cudarc`'s own ordering of streams by events is off, because it cannot be captured into a graph: kernels run on one compute
-//! stream, downloads on one copy stream, and [`Buf::download`] orders the two.
+//! stream, downloads on one copy stream, and [`Slice::download`] orders the two.
 //!
 //! Every function that returns a [`GpuError`] also fails if the device is lost or the driver returns an error.
 

@@ -30,7 +30,7 @@ pub struct Nvrtc {
 }
 
 /// Removes comments and empty lines from PTX, because comments enlarge kernels of inline assembly, and the call numbers in them
-/// depend on what was compiled before. `kernels/build.py` removes the same lines.
+/// depend on earlier compilations. `kernels/build.py` removes the same lines.
 fn without_comments(ptx: &str) -> String {
     let code = ptx.lines().map(|line| line.find("//").map_or(line, |at| &line[..at]).trim_end());
     code.filter(|line| !line.is_empty()).flat_map(|line| [line, "\n"]).collect()
@@ -78,8 +78,8 @@ impl Nvrtc {
         known.into_iter().map(i32::unsigned_abs).filter(|k| *k <= capability).max().unwrap_or(75)
     }
 
-    /// Compiles `source` to PTX without comments, with the flags of its module; includes are resolved under `folder`. `Err`
-    /// contains the compiler's log.
+    /// Compiles `source` to PTX without comments, with the flags of its module; includes are resolved under `folder`.
+    /// Fails if NVRTC lacks a function or the source does not compile; then the message is the compiler's log.
     pub fn compile(
         &self,
         name: &str,

@@ -79,7 +79,7 @@ struct Pending {
     batch: u64,
     /// Whether the work counts in the sums; copies and captured steps are shown on the timeline only.
     counts: bool,
-    /// Number of launches that the work stands for.
+    /// Number of launches that the work is counted as.
     repeats: u32,
     /// Overhead of the work's events, nanoseconds.
     added: u64,

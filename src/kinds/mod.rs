@@ -25,86 +25,88 @@ use shared::prepared::PreparedKind;
 
 macro_rules! kinds {
     ($( $(#[doc = $docs:literal])* $(#[cfg($cfg:meta)])? $Variant:ident = $module:ident :: $Kind:ident ),* $(,)?) => {
-        /// A project's model: which kind, and its parameters.
+        /// Model of a project: its kind and its parameters.
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
         pub enum Model { $( $(#[doc = $docs])* $(#[cfg($cfg)])? $Variant(Box<$module::Params>), )* }
 
         impl Model {
-            /// One default model of every kind: the "New project" menu.
+            /// Returns one default model of every kind, for the "New project" menu.
             pub fn all() -> Vec<Self> { Vec::from([ $( $(#[cfg($cfg)])? Self::$Variant(Default::default()) ),* ]) }
 
-            /// A default model by the kind's stable name.
+            /// Returns the default model of the kind with a stable name; `None` if there is no such kind.
             pub fn by_name(name: &str) -> Option<Self> { Self::all().into_iter().find(|m| m.name() == name) }
 
-            /// Name in menus.
+            /// Returns the name of the kind in menus.
             pub fn title(&self) -> &'static str { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::TITLE, )* } }
 
-            /// Stable lower-case name.
+            /// Returns the stable name of the kind, in lower case.
             pub fn name(&self) -> &'static str { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::NAME, )* } }
 
-            /// What it models, with references.
+            /// Describes what the kind models, with references.
             pub fn about(&self) -> &'static str { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::ABOUT, )* } }
 
-            /// A page on its mechanisms and on what was measured; empty: none.
+            /// Returns the help page on the mechanisms of the kind; empty if there is none.
             pub fn help(&self) -> &'static str { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::HELP, )* } }
 
-            /// Probes of its simulations.
+            /// Returns the probes of its simulations.
             pub fn probes(&self) -> &'static [ProbeSpec] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::PROBES, )* } }
 
-            /// How exactly the data of a probe are repeated; of no probe: the digest.
+            /// Returns how exactly a replay repeats the data of a probe, or the digest with `None`.
             pub fn exactness(&self, probe: Option<&str>) -> Exactness {
                 let (kind, probes) = match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => (<$module::$Kind as Kind>::EXACTNESS, <$module::$Kind as Kind>::EXACT_PROBES), )* };
                 let own = probes.iter().find(|(name, _)| probe == Some(*name));
                 own.map_or(kind, |(_, exactness)| *exactness)
             }
 
-            /// Actions on its simulations.
+            /// Returns the actions on its simulations.
             pub fn actions(&self) -> &'static [ActionSpec] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::ACTIONS, )* } }
 
-            /// Requests to its simulations.
+            /// Returns the requests to its simulations.
             pub fn requests(&self) -> &'static [RequestSpec] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::REQUESTS, )* } }
 
-            /// Named parameter values with a citation.
+            /// Returns named sets of parameter values, with citations.
             pub fn presets(&self) -> &'static [Preset] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::PRESETS, )* } }
 
-            /// File of a new project; empty: the defaults.
+            /// Returns the text of a new project file; empty for the defaults.
             pub fn template(&self) -> &'static str { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::TEMPLATE, )* } }
 
-            /// Further new projects.
+            /// Returns further templates of new projects.
             pub fn templates(&self) -> &'static [Template] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::TEMPLATES, )* } }
 
-            /// Its example projects.
+            /// Returns the example projects of the kind.
             pub fn examples(&self) -> &'static [Example] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::EXAMPLES, )* } }
 
-            /// Benchmark behind `neuropil bench KIND`, if the kind has one.
+            /// Returns the benchmark of `neuropil bench KIND`; `None` if the kind has none.
             pub fn bench(&self) -> Option<Bench> { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::BENCH, )* } }
 
-            /// Its CUDA modules.
+            /// Returns the CUDA modules of the kind.
             pub fn modules(&self) -> &'static [ModuleSpec] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::MODULES, )* } }
 
-            /// Description of a timing row, by name.
+            /// Returns the description of a timing row; `None` if there is no row with this name.
             pub fn timing_docs(&self, row: &str) -> Option<&'static str> {
                 let spans = match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::SPANS, )* };
                 let kernel = || self.modules().iter().flat_map(|m| m.kernels).find(|k| k.name == row).map(|k| k.docs);
                 spans.iter().find(|(name, _)| *name == row).map(|(_, docs)| *docs).or_else(kernel)
             }
 
-            /// Reference values of the share of timing rows in a step.
+            /// Returns reference values of the share of timing rows in a step.
             pub fn share_levels(&self) -> &'static [ShareLevel] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::SHARE_LEVELS, )* } }
 
-            /// Memory traffic and arithmetic per work item of its timing rows.
+            /// Returns memory traffic and arithmetic per work item of its timing rows.
             pub fn work(&self) -> &'static [RooflineWork] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::WORK, )* } }
 
-            /// Its parameters, for widgets and the engine.
+            /// Returns the parameters, for widgets and the engine.
             pub fn params(&self) -> &dyn Params { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => &**p, )* } }
 
-            /// Its parameters, to edit in place.
+            /// Returns the parameters, to be edited in place.
             pub fn params_mut(&mut self) -> &mut dyn Params { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => &mut **p, )* } }
 
-            /// Path of the parameter that names a file from which other parameters follow; empty: none.
+            /// Returns the path of the parameter that names a file from which other parameters follow; empty if there
+            /// is none.
             pub fn shape_file(&self) -> &'static str { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::SHAPE_FILE, )* } }
 
-            /// Values of other parameters that follow from the file that [`Model::shape_file`] names. Fails as the kind does.
+            /// Reads the values of other parameters from the file that [`Model::shape_file`] names. Fails as the kind
+            /// does.
             pub fn values_of_file(&self, context: &BuildContext) -> Result<FileValues, SimError> {
                 match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::values_of_file(p, context), )* }
             }
@@ -112,7 +114,7 @@ macro_rules! kinds {
             /// Whether saved states can be exported for `transformers`.
             pub fn has_hugging_face(&self) -> bool { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::HAS_HUGGING_FACE, )* } }
 
-            /// Weights of a saved state for `transformers`. Fails as the kind does.
+            /// Returns the weights of a saved state for `transformers`. Fails as the kind does.
             pub fn hugging_face(&self, state: &Snapshot) -> Result<HuggingFaceModel, SimError> {
                 match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::hugging_face(p, state), )* }
             }
@@ -120,43 +122,47 @@ macro_rules! kinds {
             /// Whether a recording ends with a checkpoint by default.
             pub fn keeps_final_state(&self) -> bool { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::KEEPS_FINAL_STATE, )* } }
 
-            /// Probe of a series whose last value is the result of a run.
+            /// Returns the probe of a series whose last value is the result of a run; `None` if there is none.
             pub fn result_probe(&self) -> Option<&'static str> { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::RESULT_PROBE, )* } }
 
-            /// What a step does, in numbers.
+            /// Returns the work per step: items, operations and bytes.
             pub fn counts(&self) -> Vec<StepCount> { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::counts(p), )* } }
 
-            /// What a step is.
+            /// Returns the unit of time that a step is.
             pub fn time_base(&self) -> TimeBase { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::time_base(p), )* } }
 
-            /// Predicted memory of a simulation, by owner, from the parameters alone; empty if unknown.
+            /// Predicts the memory of a simulation, by owner, from the parameters alone; empty if it is unknown.
             pub fn predict(&self, on: DeviceKind) -> MemoryReport {
                 match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::predict(p, None, on), )* }
             }
 
-            /// Number of trainable parameters; `None` if the kind trains none, or the number depends on files.
+            /// Returns the number of trainable parameters; `None` if the kind trains none, or the number depends on
+            /// files.
             pub fn n_parameters(&self) -> Option<u64> {
                 match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::n_parameters(p, None), )* }
             }
 
-            /// What a build makes of the nodes and edges of the parameters; `None` if they have none.
+            /// Predicts the network that a build makes from the nodes and edges of the parameters; `None` if there are
+            /// none.
             pub fn forecast(&self) -> Option<GraphForecast> { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::forecast(p), )* } }
 
-            /// Warnings about values that are valid but unusual.
+            /// Returns warnings about values that are valid but unusual.
             pub fn warnings(&self) -> Vec<ParamWarning> { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::warnings(p), )* } }
 
-            /// What a step does where simulators differ.
+            /// Describes the order and the rules of a step, in which simulators differ.
             pub fn semantics(&self) -> Semantics { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::semantics(p), )* } }
 
-            /// Probes without meaning for the model that the parameters choose.
+            /// Returns the probes without meaning for the model that the parameters choose.
             pub fn unused_probes(&self) -> Vec<ProbeId> { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::unused_probes(p), )* } }
 
-            /// Builds a simulation from parameters; runs on the loader thread.
+            /// Builds a simulation from parameters, on the loader thread. Fails if an input is invalid, the device
+            /// fails, or `progress` cancels.
             pub fn build(&self, context: &BuildContext, on: &Device, progress: &Progress) -> Result<Box<dyn Simulation>, SimError> {
                 self.prepare(context, progress)?.start_with(context.seed, on, progress)
             }
 
-            /// The slow part of [`Model::build`]; the result can be started repeatedly.
+            /// Runs the slow part of [`Model::build`]; the result can be started repeatedly. Fails if an input is
+            /// invalid or `progress` cancels.
             pub fn prepare(&self, context: &BuildContext, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
                 match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => PreparedKind::<$module::$Kind>::prepare(p, context, progress), )* }
             }

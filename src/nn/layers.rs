@@ -11,7 +11,8 @@
 //! a KV cache, and the resources of its backend: a stop flag and threads on the CPU; stream, launches, temporaries and tuned
 //! implementations on a GPU. A backend that only predicts implements the forward traits only.
 //!
-//! Gradients of parameters are accumulated; other gradients are overwritten unless stated otherwise.
+//! Gradients of parameters are accumulated; other gradients are overwritten unless stated otherwise. A method that
+//! returns a `Result` fails if the sizes do not match, the device fails, or the pass is to be stopped.
 
 use super::{activation::Activation, attention::Attention, norm::Norm, parameters::ViewId, rope::Rope};
 use crate::gpu::{Slice, layout::CudaType};

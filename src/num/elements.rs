@@ -1,5 +1,6 @@
-//! Narrow floating-point formats as element types of tensors: 16 bits (IEEE binary16, bfloat16) and 8 bits (OCP FP8 E4M3 and
-//! E5M2). Conversions round to nearest, ties to even. `kernels/common/elements.cuh` has the CUDA twins of the types.
+//! Narrow floating-point formats as element types of tensors: 16 bits (IEEE binary16, bfloat16) and 8 bits (OCP FP8
+//! E4M3 and E5M2). Conversions round to nearest, ties to even. `kernels/common/elements.cuh` has the CUDA counterparts
+//! of the types.
 
 use half::slice::{HalfBitsSliceExt as _, HalfFloatSliceExt as _};
 use std::fmt;

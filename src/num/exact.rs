@@ -1,5 +1,5 @@
-//! Functions composed of IEEE additions, products, quotients, roots and integer operations only. The CUDA twins in
-//! `kernels/common/philox.cuh`, compiled with `--fmad=false`, therefore return equal bits.
+//! Functions composed of IEEE additions, products, quotients, roots and integer operations only. The CUDA counterparts
+//! in `kernels/common/philox.cuh`, compiled with `--fmad=false`, therefore return equal bits.
 
 /// Maps a word to a uniform number in `(0, 1)` with 23 bits, both ends excluded.
 pub fn unit(word: u32) -> f32 {

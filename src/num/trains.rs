@@ -1,9 +1,10 @@
 //! Bernoulli trains: each lane has an event in each step with the same probability, independently.
 //!
-//! Time is cut into blocks of 64 steps. One random word gives the number of events of a block (inverse binomial distribution),
-//! further words give the steps of the events: a uniform choice without replacement (R. W. Floyd, in Bentley, CACM 30, 1987).
-//! The process equals one draw per step, but needs far fewer random numbers if events are rare. Words are addressed by lane and
-//! block, so results do not depend on earlier calls. The CUDA twin is `kernels/common/trains.cuh`.
+//! Time is cut into blocks of 64 steps. One random word gives the number of events of a block (inverse binomial
+//! distribution), and further words give the steps of the events: a uniform choice without replacement (R. W. Floyd, in
+//! Bentley, CACM 30, 1987). The process equals one draw per step, but needs far fewer random numbers if events are
+//! rare. Words are addressed by lane and block, so results do not depend on earlier calls. The CUDA counterpart is
+//! `kernels/common/trains.cuh`.
 
 use super::{
     isa::Isa,

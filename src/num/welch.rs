@@ -164,7 +164,8 @@ mod tests {
         assert!(spectrum.density[0] < 1e-3, "the mean is taken off");
     }
 
-    /// The loudest frequency follows a tone that jumps from 40 to 120 Hz. The mean over columns equals Welch's spectrum.
+    /// The frequency of the largest density follows a tone that jumps from 40 to 120 Hz. The mean over columns equals
+    /// Welch's spectrum.
     #[test]
     fn a_tone_is_found_where_it_sounds() {
         let tone = |i: i32| if i < 4096 { 40.0 } else { 120.0 };

@@ -55,7 +55,7 @@ pub const LAWS: [LawSpec; 4] = [
         law: Law::Normal,
         name: "normal",
         title: "Normal",
-        docs: "Mean and standard deviation; of the unbounded distribution, where there are bounds.",
+        docs: "Mean and standard deviation of the distribution without its bounds.",
         arguments: &[("mean", "Mean"), ("sd", "Standard deviation")],
     },
     LawSpec {

@@ -28,8 +28,8 @@ impl DistributionArgument {
         specs.map(|(index, (spec, value))| Self { id, spec, value, of, now, index }).collect()
     }
 
-    /// Returns the change that sets the argument to a value. Fails if the text is no number, or the parameter does not accept the
-    /// distribution.
+    /// Returns the change that sets the argument to a value. Fails if the text is not a number, or the parameter does
+    /// not accept the distribution.
     pub fn change(&self, text: &str) -> Result<Change, String> {
         let changed = self.now.with_value(self.index, self.spec.unit.parse(text)?);
         match changed.refusal(self.of) {

@@ -14,7 +14,7 @@ params! {
         #[param(title = "Name", role = Role::Name)]
         name: String = String::new(),
 
-        /// Which elements: `super_class = sensory and side = left`, `root_id = 720575940660219265`,
+        /// Query of the elements: `super_class = sensory and side = left`, `root_id = 720575940660219265`,
         /// `idx = 1, 2, 5..9`, `file = list.csv`, `random 21 of class = gustatory`, `all`.
         #[param(title = "Query", role = Role::Query)]
         query: Query = Query::default(),

@@ -89,7 +89,7 @@ pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned
     /// Whether field `i` applies given the other fields (`#[show_if]`). With `parts`, whether the parameter applies to
     /// which they lead within the field.
     fn shows_field(&self, i: usize, parts: &[Part]) -> bool;
-    /// Serialises the fields into the variant that holds this group.
+    /// Serialises the fields into the variant that holds this group. Fails if the serialiser fails.
     fn serialize_fields<S: SerializeStructVariant>(&self, fields: &mut S) -> Result<(), S::Error>;
 
     /// Reads parameter `i` of [`ParamGroup::SPECS`].

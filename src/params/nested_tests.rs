@@ -23,7 +23,7 @@ params! {
         #[param()]
         clipped: bool = true,
 
-        /// Where, in standard deviations.
+        /// Distance of the clipping from the centre, in standard deviations.
         #[param(range = 0.0..=10.0, hard = 0.0..=100.0)]
         #[show_if(|s| s.clipped)]
         at: f64 = 4.0,
@@ -41,7 +41,7 @@ one_of! {
 }
 
 params! {
-    /// Around a centre.
+    /// A distribution around a centre.
     pub struct Around {
         /// Centre of the distribution.
         #[param(unit = Mv, range = -90.0..=0.0, hard = -100.0..=100.0)]
@@ -56,9 +56,9 @@ params! {
 one_of! {
     /// Initial value of neurons.
     pub enum Start {
-        /// Start at the resting value.
+        /// Neurons start at the resting value.
         Rest(NoParameters),
-        /// Around a centre.
+        /// Neurons start around a centre.
         Around(Around),
     }
 }

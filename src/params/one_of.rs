@@ -20,10 +20,10 @@
 //! }
 //! ```
 //!
-//! `plasticity.rule=Pair` chooses, `plasticity.rule.tau_plus=20ms` sets a parameter of the chosen group, and files hold `rule:
-//! Pair(tau_plus: 20.0)`. The parameters of all groups follow the fields in [`ParamGroup::SPECS`]; [`ParamSpec::part`] is their
-//! position in the sum type. Parameters of a group that is not chosen cannot be set and read as their defaults. A group may hold
-//! sum types itself: `lif.start.spread.sigma`.
+//! `plasticity.rule=Pair` chooses, `plasticity.rule.tau_plus=20ms` sets a parameter of the chosen group, and files hold
+//! `rule: Pair(tau_plus: 20.0)`. The parameters of all groups follow the fields in [`ParamGroup::SPECS`];
+//! [`ParamSpec::part`] is their position in the sum type. Parameters of a group that is not chosen have their defaults
+//! and cannot be set. A group may hold sum types itself: `lif.start.spread.sigma`.
 
 use super::{ChoiceSpec, ParamGroup, ParamSpec, Value, ValueType};
 use serde::{

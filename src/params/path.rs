@@ -55,7 +55,7 @@ pub enum PathError {
         /// Reason, with the expected form.
         why: String,
     },
-    /// The value lies outside the accepted range.
+    /// The value is outside the accepted range.
     #[error("{path} ({title}): {value} is out of range; accepted is {min} to {max}{unit}")]
     Range {
         /// Path of the parameter.

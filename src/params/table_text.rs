@@ -137,7 +137,7 @@ mod tests {
             /// Name of the item.
             #[param()]
             name: String = String::new(),
-            /// Whether it applies.
+            /// Whether the item applies.
             #[param()]
             enabled: bool = true,
             /// Effect of the item.

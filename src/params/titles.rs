@@ -92,7 +92,7 @@ pub fn in_text(params: &dyn Params, text: &str) -> String {
         let word = rest[start..end].trim_end_matches('.');
         out += &rest[..start];
         if word.is_empty() {
-            // Only dots, as behind a parenthesis.
+            // The word consists of dots only, as after a parenthesis.
             out += &rest[start..end];
             rest = &rest[end..];
             continue;

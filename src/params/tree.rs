@@ -10,13 +10,13 @@ pub trait TreeNode {
     const LIST: bool;
     /// Returns the number of items.
     fn count(&self) -> usize;
-    /// Reads a parameter, see [`Params::get`].
+    /// Reads a parameter, see [`Params::get`](super::Params::get).
     fn read(&self, id: ParamId) -> Value;
-    /// Writes a parameter, see [`Params::set`].
+    /// Writes a parameter, see [`Params::set`](super::Params::set).
     fn write(&mut self, change: &Change) -> bool;
-    /// Whether a parameter applies, see [`Params::is_shown`].
+    /// Whether a parameter applies, see [`Params::is_shown`](super::Params::is_shown).
     fn shown(&self, id: ParamId) -> bool;
-    /// Appends an item, see [`Params::push`].
+    /// Appends an item, see [`Params::push`](super::Params::push).
     fn append(&mut self) -> bool;
 }
 

@@ -8,7 +8,8 @@ use super::{
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Value of a parameter, as widgets and the engine exchange it. Files contain a [`NamedValue`](named::NamedValue).
+/// Value of a parameter, as widgets and the engine exchange it. Files contain a
+/// [`NamedValue`](super::named::NamedValue).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// State of a switch.

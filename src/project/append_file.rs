@@ -43,7 +43,7 @@ impl AppendFile {
         Ok(Self { file, path, n_bytes, hash })
     }
 
-    /// Removes the bytes after the length at which the file continues.
+    /// Removes the bytes after the length at which the file continues. Fails if the file cannot be truncated.
     pub fn cut_rest(&self) -> io::Result<()> {
         self.file.set_len(self.n_bytes).map_err(|e| at(&self.path, &e))?;
         #[cfg(test)]

@@ -35,8 +35,8 @@ impl Branch {
         lock::is_locked(&self.folder)
     }
 
-    /// Names another folder as the parent of the branch. Fails if the manifest cannot be read or written, or is not what was
-    /// written.
+    /// Names another folder as the parent of the branch. Fails if the manifest cannot be read or written, or if its
+    /// hash differs.
     pub(super) fn set_parent(&self, parent: &Path) -> io::Result<()> {
         let path = self.folder.join(MANIFEST);
         let text = run_file::read_text(&path, MAX_MANIFEST)?;

@@ -64,7 +64,7 @@ impl RunFolder {
         Self::open_with(path, || lock::is_locked(path))
     }
 
-    /// Opens a run whose lock this process holds, without checking whether a process writes to the run.
+    /// Opens a run whose lock this process holds, without checking for writers. Fails as [`RunFolder::open`] does.
     pub(super) fn open_locked(path: &Path) -> io::Result<Self> {
         Self::open_with(path, || false)
     }
@@ -163,7 +163,7 @@ impl RunFolder {
     /// Reads the input data of a logged change again, with the parameters `now` in effect.
     ///
     /// # Errors
-    /// Fails if the content of the file differs from what the run read.
+    /// Fails if the file cannot be read or its content differs from the content that the run read.
     pub fn load_logged_data(
         &self,
         project: &Project,
@@ -229,7 +229,7 @@ impl RunFolder {
         self.read_project(file::read_bytes).map(|(project, _)| project)
     }
 
-    /// Reads the project at step 0 for display: choices that are no longer offered are replaced, with a message each.
+    /// Reads the project at step 0 for display; removed choices are replaced, with messages. Fails for an invalid file.
     pub fn displayed_project(&self) -> Result<(Project, Vec<String>), ReadError> {
         let (project, warnings) = self.read_project(file::read_recorded)?;
         Ok((project, warnings.iter().map(|warning| format!("{PROJECT}, {warning}")).collect()))
@@ -243,7 +243,7 @@ impl RunFolder {
         read_bytes(&bytes).map_err(|e| e.in_file(&path))
     }
 
-    /// Reads the command log with [`Self::commands_with`]. Elements of actions are indices into the run's sets.
+    /// Reads the command log, or fails, as [`Self::commands_with`] does. Elements are indices into the run's sets.
     pub fn commands(&self) -> io::Result<Vec<(u64, LoggedCommand)>> {
         self.commands_with(&|set| self.ids(set).unwrap_or_default())
     }
@@ -286,17 +286,17 @@ impl RunFolder {
         lines.into_iter().map(read).collect()
     }
 
-    /// Reads all recorded spikes in order; empty if none were recorded. The run must fit into memory.
+    /// Reads all recorded spikes in order, possibly none, into memory. Fails if the file is unreadable or invalid.
     pub fn spikes(&self) -> io::Result<Vec<Spike>> {
         self.manifest.spikes().map_or_else(|| Ok(vec![]), |stream| self.read_spikes(stream)?.collect())
     }
 
-    /// Reads all events of a lineage. The run must fit into memory.
+    /// Reads all events of a lineage into memory. Fails if the file is unreadable or invalid.
     pub fn lineage(&self, stream: &Stream) -> io::Result<Vec<LifeEvent>> {
         self.read_lineage(stream)?.collect()
     }
 
-    /// Reads all rows of a series, a field or a matrix. The run must fit into memory.
+    /// Reads all rows of a series, a field or a matrix into memory. Fails if the file is unreadable or invalid.
     pub fn rows(&self, stream: &Stream) -> io::Result<Rows> {
         let mut reader = self.read_rows(stream)?;
         let (mut rows, mut values) = (Rows { width: stream.width as usize, ..Rows::default() }, vec![]);
@@ -307,22 +307,22 @@ impl RunFolder {
         Ok(rows)
     }
 
-    /// Returns a reader of single spikes.
+    /// Returns a reader of single spikes. Fails if the file cannot be opened.
     pub fn read_spikes(&self, stream: &Stream) -> io::Result<SpikeReader> {
         Ok(SpikeReader::new(self.stream_file(stream)?))
     }
 
-    /// Returns a reader of single rows.
+    /// Returns a reader of single rows. Fails if the file cannot be opened.
     pub fn read_rows(&self, stream: &Stream) -> io::Result<RowReader> {
         Ok(RowReader::new(self.stream_file(stream)?, stream.width as usize))
     }
 
-    /// Returns a reader of single lines of a stream, e.g. texts or tokens.
+    /// Returns a reader of single lines of a stream, such as texts or tokens. Fails if the file cannot be opened.
     pub fn read_lines<T: serde::de::DeserializeOwned>(&self, stream: &Stream) -> io::Result<LineReader<T>> {
         Ok(LineReader::new(self.stream_file(stream)?))
     }
 
-    /// Reads the text of a log stream; empty if its file is missing. The log must fit into memory.
+    /// Reads the text of a log stream into memory; empty if its file is missing. Fails if the file is unreadable.
     pub fn read_text(&self, stream: &Stream) -> io::Result<String> {
         let Some(mut file) = self.stream_file(stream)? else { return Ok(String::new()) };
         let mut bytes = vec![0; file.left().min(MAX_TEXT) as usize];
@@ -330,7 +330,7 @@ impl RunFolder {
         Ok(if is_read { String::from_utf8_lossy(&bytes).into_owned() } else { String::new() })
     }
 
-    /// Returns a reader of the single events of a lineage.
+    /// Returns a reader of the single events of a lineage. Fails if the file cannot be opened.
     pub fn read_lineage(&self, stream: &Stream) -> io::Result<LineageReader> {
         Ok(LineageReader::new(self.stream_file(stream)?))
     }
@@ -343,7 +343,7 @@ impl RunFolder {
         }
     }
 
-    /// Reads the public ids in the first version of a set; empty if the set is unknown or its elements have no ids.
+    /// Reads the public ids in the first version of a set; empty without set or ids. Fails if the file is unreadable.
     pub fn ids(&self, set: &str) -> io::Result<Vec<u64>> {
         self.manifest.set(set).map_or(Ok(vec![]), |info| self.ids_of(info))
     }

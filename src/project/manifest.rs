@@ -25,7 +25,7 @@ pub enum Status {
     },
     /// The disk or the device failed; contains the reason. The data are valid up to the last step of the manifest.
     Failed(String),
-    /// The process ended without closing the run. A manifest never contains this value, but `Running`.
+    /// The process ended without closing the run. A manifest never contains this value; it contains `Running` instead.
     Unclosed,
 }
 

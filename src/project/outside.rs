@@ -164,7 +164,7 @@ fn is_outside(typed: &str, base: &Path) -> bool {
     if let (Ok(real), Ok(base)) = (path.canonicalize(), base.canonicalize()) {
         return !real.starts_with(base);
     }
-    // The path components tell where a file is that does not exist.
+    // The path components give the location of a file that does not exist.
     let inside = path.strip_prefix(base).unwrap_or(Path::new(".."));
     let mut depth = 0_i32;
     inside.components().any(|part| {

@@ -10,7 +10,8 @@ use std::io::{self, BufRead as _, BufReader, Write};
 /// Name of the rows in the column of kernels.
 const RUN_TIME: &str = "run time";
 
-/// Writes the row of a block that ends at step `step` and took `secs` seconds; nothing if the time is unknown.
+/// Writes the row of a block that ends at step `step` and took `secs` seconds; nothing if the time is unknown. Fails if
+/// formatting fails.
 pub(super) fn write(buffer: &mut Vec<u8>, step: u64, secs: f64) -> io::Result<()> {
     let nanos = (secs * 1e9).round() as u64; // negative and NaN become 0
     if nanos == 0 { Ok(()) } else { writeln!(buffer, "{step},{RUN_TIME},1,{nanos},{nanos},0,0") }

@@ -260,9 +260,9 @@ const TAIL: u64 = 256 << 10;
 const PLAUSIBLE_GAP: u64 = 1 << 20;
 const PLAUSIBLE_RATIO: u64 = 1000;
 
-/// Returns the number of valid bytes in an unclosed stream without a lock file, and the step of its last record. Valid are
-/// whole records whose steps neither decrease nor jump. Only the end of the file is read, because a crash damages nothing
-/// else. Fails if the file cannot be read.
+/// Returns the number of valid bytes in an unclosed stream without a lock file, and the step of its last record.
+/// Records are valid if they are whole and their steps neither decrease nor jump. Only the end of the file is read,
+/// because a crash damages nothing else. Fails if the file cannot be read.
 pub(super) fn recover(folder: &Path, stream: &Stream, n_lanes: u32, first: u64) -> io::Result<(u64, Option<u64>)> {
     let path = run_file::inside(folder, &stream.file)?;
     let Some(n_bytes) = run_file::size_of(&path) else { return Ok((0, None)) };

@@ -171,7 +171,7 @@ impl RunWriter {
         self
     }
 
-    /// Closes a failed run with the reason `why` in its manifest.
+    /// Closes a failed run with the reason `why` in its manifest. Fails if a file cannot be written.
     pub fn fail(mut self, why: &str) -> io::Result<()> {
         self.manifest.status = Status::Failed(why.to_owned());
         self.close()

@@ -25,7 +25,7 @@ pub struct Named {
 }
 
 impl Named {
-    /// Whether the query selects from the element set `set`; `is_first` tells whether `set` is the first of the model.
+    /// Whether the query selects from the element set `set`; `is_first` states whether `set` is the first of the model.
     pub fn is_over(&self, set: &str, is_first: bool) -> bool {
         let own = self.set.trim();
         own == set || own.is_empty() && is_first
@@ -374,8 +374,8 @@ fn mark_range(value: &Word, out: &mut [bool]) -> Result<(), Mistake> {
     Ok(())
 }
 
-/// Returns for each element whether it has at least `at_least` synapses from the elements `of` (with `is_downstream`) or
-/// onto them. Signs of weights are ignored.
+/// Returns, for each element, whether it has at least `at_least` synapses from the elements `of` (with `is_downstream`)
+/// or onto them. Signs of weights are ignored.
 fn linked(links: &dyn ConnectionSource, of: &[bool], is_downstream: bool, at_least: f64) -> Vec<bool> {
     let mut sums = vec![0.0_f64; of.len()];
     let mut row = Vec::new();

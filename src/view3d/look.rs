@@ -1,4 +1,4 @@
-//! What determines an image besides the points: camera, sizes, colours.
+//! Properties that determine an image, in addition to the points: camera, sizes, colours.
 
 use super::Camera;
 use glam::Vec2;

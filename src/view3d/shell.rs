@@ -208,7 +208,7 @@ fn normals(places: &[Vec3], triangles: &[[u32; 3]]) -> Vec<Vec3> {
 mod tests {
     use super::*;
 
-    /// Points on a sphere give one closed surface with outward normals, although they are hollow inside.
+    /// Points on a sphere give one closed surface with outward normals, although the sphere is hollow.
     #[test]
     fn a_ball_has_one_closed_surface() {
         let golden = |i: usize| {

@@ -5,7 +5,7 @@
 struct alignas(8) LifConstants {
     double theta; // Threshold above rest, mV
     double u_reset; // u after a spike, mV
-    double w_syn; // Added to g per synapse, mV
+    double w_syn; // Increase of g per synapse, mV
     double dt_per_tau_m; // dt / tau_m
     double b_peak; // Largest contribution of a unit of g to u
     double slack; // Bound on rounding errors of u

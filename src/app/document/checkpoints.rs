@@ -47,7 +47,7 @@ impl Checkpoints {
         self.requested.is_none() && now >= *self.next.get_or_insert(now + every)
     }
 
-    /// Notes that a state was requested.
+    /// Records that a state was requested at `now`.
     pub fn requested(&mut self, now: Instant) {
         self.requested = Some(now);
     }
@@ -59,7 +59,7 @@ impl Checkpoints {
         self.next = self.every.map(|every| now + every.max((now - requested) * MAX_COST));
     }
 
-    /// Notes that the request was rejected. The request is repeated after the interval.
+    /// Records that the request was rejected. The request is repeated after the interval.
     pub fn rejected(&mut self, now: Instant) {
         self.requested = None;
         self.next = self.every.map(|every| now + every);

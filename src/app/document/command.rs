@@ -178,7 +178,7 @@ pub enum UiCommand {
     PanelHelp,
     /// Shows help on the kind of the project.
     ModelHelp,
-    /// Shows what a step does where simulators differ.
+    /// Shows the rules of a step in which simulators differ.
     Semantics,
     System,
     /// Zooms the window in.

@@ -28,7 +28,7 @@ struct Table {
     links: Option<Connectivity>,
 }
 
-/// Tables of built models, by a hash of what they are built from; the newest last.
+/// Tables of built models, by a hash of the inputs of the build; the newest is last.
 type Tables = Arc<Mutex<Vec<(u64, Arc<Table>)>>>;
 
 /// Named groups of the project, with the element tables of runs that were built for them.

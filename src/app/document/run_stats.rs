@@ -110,20 +110,20 @@ impl Default for Latency {
 }
 
 impl Latency {
-    /// Notes that an edit was sent to the engine.
+    /// Records that an edit was sent to the engine.
     pub fn sent(&mut self, id: ParamId) {
         self.sent.retain(|(i, _)| *i != id);
         self.sent.push((id, Instant::now()));
     }
 
-    /// Notes that the engine has applied an edit before step `step`.
+    /// Records that the engine has applied an edit before step `step`.
     pub fn applied(&mut self, id: ParamId, step: u64) {
         if let Some(i) = self.sent.iter().position(|(s, _)| *s == id) {
             self.applied.push((step, self.sent.swap_remove(i).1));
         }
     }
 
-    /// Notes that a frame of step `step` is about to be drawn.
+    /// Records that a frame of step `step` is about to be drawn.
     pub fn frame(&mut self, step: u64) {
         let arrived = &mut self.arrived;
         self.applied.retain(|(at, since)| {

@@ -50,7 +50,7 @@ pub struct Session {
     epoch: u64,
     /// The element filter of all views.
     pub filter: Filter,
-    /// Values of groups that were chosen before, for choosing a group again.
+    /// Values of the groups that were chosen before; a group that is chosen again gets its values back.
     pub left_choices: LeftChoices,
     /// Parameters in effect along the shown run; `None` if no run is shown.
     in_force: Option<InForce>,
@@ -131,7 +131,7 @@ impl Session {
         }
     }
 
-    /// Follows a recorded change that a rerun has applied again, as an undoable step.
+    /// Applies to the document a recorded change that a rerun has repeated. The change is an undoable step.
     pub fn follow_repeated(&mut self, change: &Change) {
         let before = self.project.clone();
         if self.project.model.params_mut().set(change) && self.project != before {
@@ -221,7 +221,7 @@ impl Session {
         self.live.resume(&self.project, context, from.snapshot.clone(), (from.info.step, since));
     }
 
-    /// Notes that the document was saved as `project` in `path`.
+    /// Records that the document was saved as `project` in `path`.
     pub fn saved(&mut self, path: PathBuf, project: &Project) {
         self.path = Some(path);
         self.saved = Arc::new(Project { workspace: None, ..project.clone() });

@@ -22,8 +22,8 @@ pub enum LongTask {
 pub struct Attention(Option<(Instant, LongTask)>);
 
 impl Attention {
-    /// Returns the last task of a sequence that has just ended, if the sequence took longer than [`LONG`]. Each frame calls this
-    /// once with the current task.
+    /// Returns the last task of a sequence that has just ended; `None` if no sequence longer than [`LONG`] has. Each
+    /// frame calls this once with the current task.
     pub fn ended(&mut self, busy_with: Option<LongTask>, now: Instant) -> Option<LongTask> {
         if let Some(task) = busy_with {
             self.0 = Some((self.0.map_or(now, |(since, _)| since), task));

@@ -41,8 +41,8 @@ pub fn of_column(column: &Column, tokens: &Tokens) -> Vec<Color32> {
     column.labels.iter().map(color).collect()
 }
 
-/// Returns the n-th palette colour, counted from 0. After the seven colours follow seven tints towards the text colour,
-/// then seven towards the background; later numbers are grey.
+/// Returns the n-th palette colour, counted from 0. The seven colours are followed by seven tints towards the text
+/// colour and seven towards the background; later numbers are grey.
 pub fn categorical(n: usize, tokens: &Tokens) -> Color32 {
     let base = tokens.categorical[n % 7];
     match n / 7 {

@@ -36,8 +36,8 @@ impl LegendEntry {
     }
 }
 
-/// Draws the label that counts the entries without room: `+8 more`. A click opens the list of all entries. Returns the index of an
-/// entry that was clicked in the list.
+/// Draws the label that counts the entries without room: `+8 more`. A click opens the list of all entries. Returns the
+/// index of an entry that was clicked in the list; `None` if none was.
 pub fn more_ui(ui: &mut Ui, area: Rect, tokens: &Tokens, text: &str, entries: &[LegendEntry]) -> Option<usize> {
     let button = egui::Button::new(RichText::new(text).small().color(tokens.text_sub)).frame(false).truncate();
     // The label begins where the names of the rows begin.

@@ -100,7 +100,7 @@ impl<T: Default + Send + 'static> Cloud<T> {
         &self.placed
     }
 
-    /// Returns the element under the pointer.
+    /// Returns the element under the pointer; `None` if there is none.
     pub fn under_pointer(&self) -> Option<u32> {
         self.under_pointer
     }

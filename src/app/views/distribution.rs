@@ -59,7 +59,7 @@ impl Distribution {
         self.is_stale = true;
     }
 
-    /// Drops every second histogram, and doubles the interval of those to come.
+    /// Drops every second histogram, and doubles the interval of later ones.
     fn thin(&mut self) {
         let (first, second) = (self.rows[0].0, self.rows[1].0);
         self.every = (self.every.max(second.saturating_sub(first))).saturating_mul(2);
@@ -172,7 +172,7 @@ impl Distribution {
     }
 }
 
-/// Returns the title of the axis of values: what is counted, with its unit.
+/// Returns the title of the axis of values: the counted quantity, with its unit.
 fn title_of(probe: &ProbeSpec) -> String {
     let Shape::Histogram { of } = probe.shape else { return String::new() };
     if probe.unit.is_empty() { of.to_owned() } else { format!("{of} ({})", probe.unit) }

@@ -156,7 +156,7 @@ pub fn named(probes: &[ListedProbe]) -> Vec<(&'static str, String)> {
     probes.iter().map(|(_, probe)| (probe.name, label(probe))).collect()
 }
 
-/// Returns the field that colours elements if it is a field over their set.
+/// Returns the field that colours elements; `None` if no field or one over another set is chosen.
 pub fn color_field(schema: &SimSchema, over: &str, chosen: Option<ProbeId>) -> Option<ProbeId> {
     chosen.filter(|id| self::over(schema, over, |_| true).iter().any(|(field, _)| field == id))
 }

@@ -6,7 +6,7 @@ use crate::{
 };
 
 /// Computes the rate of `n_events` events of `n_elements` elements in `steps` steps: events per element and second. If steps have
-/// no duration, it is the number of events per step of all elements together.
+/// no duration, the rate is the number of events per step of all elements together.
 pub fn rate(n_events: f64, n_elements: u32, steps: f64, base: TimeBase) -> f64 {
     match base {
         TimeBase::Seconds { per_step } => {

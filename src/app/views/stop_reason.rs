@@ -70,8 +70,8 @@ pub(crate) fn unfit_ui(ui: &mut egui::Ui, ctx: &ViewCtx<'_>, [title, why]: [&str
     kit::empty_ui(ui, canvas, ctx, title, why, None);
 }
 
-/// Draws the empty state of a view of events. If the simulation has sampled steps without an event, it says why; otherwise it is
-/// that of [`run_ui`].
+/// Draws the empty state of a view of events. If the simulation has sampled steps without an event, the empty state
+/// gives the reason; otherwise it is that of [`run_ui`].
 pub(crate) fn no_events_ui(ui: &mut egui::Ui, canvas: egui::Rect, ctx: &mut ViewCtx<'_>, probe: ProbeId, how: &str) {
     let noun = ctx.schema.probes.get(usize::from(probe)).map_or_else(String::new, |spec| kit::spaced(spec.name));
     let past = &ctx.time.past;

@@ -66,7 +66,8 @@ impl Corpus {
         Ok(Self { tokens, n_bytes, floor, yardsticks, hash: hash.0, provenance: text.provenance.clone(), tokenizer })
     }
 
-    /// Makes a corpus of a short generated text with bytes as tokens, for tests of kinds.
+    /// Makes a corpus of a short generated text with bytes as tokens, for tests of kinds. Fails if the text is too
+    /// short.
     pub fn small(style: Style, n_bytes: u64, seed: u64) -> Result<Self, DataError> {
         let source = super::Source::Grammar { style, n_bytes, seed, languages: 0..1 };
         super::prepare(&source, &super::TokenUnit::Byte, &|_, _| true)

@@ -37,7 +37,7 @@ pub(super) fn write(trials: &[Trial], names: &FileNames, outputs: &mut Outputs) 
 struct Individual {
     label: String,
     born: u64,
-    /// Step of death; `u64::MAX` if the individual lives.
+    /// Step of death; `u64::MAX` if the individual is alive.
     end: u64,
     parents: Vec<u64>,
     /// Births of the individual's children in order: step, child.

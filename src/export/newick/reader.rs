@@ -6,9 +6,9 @@
 //! step in a comment `[&born=120]` before the tree. Nodes with equal labels `#…` are one individual with several parents
 //! (extended Newick: Cardona, Rosselló & Valiente 2008).
 //!
-//! An individual that reaches the last step of all trees lives, unless followed by `[&ended]`. An individual that ends where it
-//! becomes a parent of an individual with several parents has merged; a named individual with children has split; others died.
-//! If any length is not whole, a step is a thousandth of a unit of length.
+//! An individual that reaches the last step of all trees is alive, unless followed by `[&ended]`. An individual that
+//! ends where it becomes a parent of an individual with several parents has merged; a named individual with children
+//! has split; others died. If any length is not whole, a step is a thousandth of a unit of length.
 
 use super::{
     Trees,

@@ -69,8 +69,8 @@ fn measure_vectors(threads: usize, vectors: &Vectors) -> f64 {
     (2 * vectors.sums * ROUNDS) as f64 / each(threads, || [0.5_f32; WIDEST], vectors.run)
 }
 
-/// Returns the median time of `work` on all threads at once, seconds, each with its own data. Excludes the first run and the
-/// start of threads.
+/// Returns the median time, seconds, of `work` run on all threads at once, each with its own data. Excludes the first
+/// run and the start of threads.
 fn each<T: Send>(threads: usize, new: impl Fn() -> T, work: impl Fn(&mut T) + Sync) -> f64 {
     let mut materials: Vec<T> = (0..threads).map(|_| new()).collect();
     let once = |materials: &mut [T]| {

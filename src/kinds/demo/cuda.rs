@@ -49,7 +49,7 @@ device_struct! {
 }
 
 device_struct! {
-    /// Where the stream is.
+    /// Position in the stream.
     pub struct StreamPosition {
         /// Tokens read so far
         step: u64,
@@ -152,14 +152,14 @@ buffers! {
 }
 
 impl DeviceWeights {
-    /// Allocates buffers of zeros and writes the source.
+    /// Allocates buffers of zeros and writes the source. Fails if device memory is full or the device fails.
     pub fn new(gpu: &Arc<Gpu>, params: &Params, source: &Source) -> Result<Self, GpuError> {
         let mut new = Self::allocate(gpu, &sizes(params, Some(source)))?;
         new.set_source(source)?;
         Ok(new)
     }
 
-    /// Replaces the source.
+    /// Replaces the source. Fails if the device fails.
     pub fn set_source(&mut self, source: &Source) -> Result<(), GpuError> {
         if source.table().len() != self.source.len() {
             self.source = Buf::zeros(&self.gpu, "source", source.table().len())?;
@@ -168,7 +168,7 @@ impl DeviceWeights {
         self.source.write(source.table())
     }
 
-    /// Sets the state after which the next tokens are read.
+    /// Sets the state after which the next tokens are read. Fails if the device fails.
     pub fn begin(&mut self, state: &State, seed: u64, learning_rate: f32) -> Result<(), GpuError> {
         let params = StreamParams { seed, n_text: self.n_text, learning_rate, pad: 0 };
         if self.params.value() != params {
@@ -179,7 +179,7 @@ impl DeviceWeights {
         self.position.write(&[StreamPosition { step: state.step, symbol: state.symbol.into(), pad: 0 }])
     }
 
-    /// Launches the reading of `n_tokens` tokens; the host does not wait.
+    /// Launches the reading of `n_tokens` tokens; the host does not wait. Fails if the device fails.
     pub fn read(&mut self, n_tokens: usize, pass: &mut Pass) -> Result<(), GpuError> {
         let first = self.n_tokens as u32;
         self.n_tokens += n_tokens;
@@ -195,6 +195,7 @@ impl DeviceWeights {
     }
 
     /// Launches a histogram of the weights in these tables after the tokens launched so far; the host does not wait.
+    /// Fails if the device fails.
     pub fn count(&mut self, slots: &[u32], pass: &mut Pass) -> Result<(), GpuError> {
         let first = self.n_histograms * N_BINS;
         self.n_histograms += 1;
@@ -212,24 +213,24 @@ impl DeviceWeights {
         )
     }
 
-    /// Waits for the tokens. Takes their outcomes, and the histograms one after the other.
+    /// Waits for the tokens. Takes their outcomes, and the histograms one after the other. Fails if the device fails.
     pub fn take(&mut self) -> Result<(Vec<TokenRecord>, Vec<u32>), GpuError> {
         let records = self.records.read_range(0..std::mem::take(&mut self.n_tokens))?;
         let counts = self.histograms.read_range(0..N_BINS * std::mem::take(&mut self.n_histograms))?;
         Ok((records, counts))
     }
 
-    /// Copies the tables that experts can have to `to`.
+    /// Copies the tables that experts can have to `to`. Fails if the device fails.
     pub fn tables(&self, to: &mut [u16]) -> Result<(), GpuError> {
         self.weights.read_into(0, bytemuck::cast_slice_mut(to))
     }
 
-    /// Replaces the tables that experts can have.
+    /// Replaces the tables that experts can have. Fails if the device fails.
     pub fn put_tables(&mut self, tables: &[u16]) -> Result<(), GpuError> {
         self.weights.write_at(0, bytemuck::cast_slice(tables))
     }
 
-    /// Sets all weights to zero.
+    /// Sets all weights to zero. Fails if the device fails.
     pub fn clear(&mut self) -> Result<(), GpuError> {
         self.weights.clear()
     }
@@ -246,8 +247,8 @@ impl DeviceWeights {
 }
 
 impl DemoSim {
-    /// Reads tokens on the device, and counts their outcomes on the host. A batch ends where the host needs weights: at a split,
-    /// and where a text is generated.
+    /// Reads tokens on the device, and counts their outcomes on the host. A batch ends where the host needs weights: at
+    /// a split, and where a text is generated. Fails if the device fails.
     pub(super) fn advance_on_device(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
         let is_finite = self.state.loss.is_finite() && self.state.experts.iter().all(|e| e.load.is_finite());
         if steps > 0 && !is_finite {

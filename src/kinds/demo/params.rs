@@ -54,7 +54,7 @@ params! {
 }
 
 one_of! {
-    /// Which expert splits.
+    /// Choice of the expert that splits.
     pub enum SplitRule {
         /// The expert with the highest load.
         #[title("Highest load")]
@@ -86,7 +86,7 @@ params! {
         #[param(title = "Maximum experts", range = 1.0..=27.0, hard = 1.0..=27.0)]
         most: u32 = 16,
 
-        /// Which expert splits, among those that own two symbols at least.
+        /// Choice of the expert that splits, among the experts that own at least two symbols.
         #[param(title = "Split rule")]
         rule: SplitRule = SplitRule::Load(ByLoad::default()),
     }

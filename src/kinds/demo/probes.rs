@@ -14,9 +14,9 @@ pub const ALL: &str = "all";
 
 /// Attributes of births and deaths.
 const ATTRIBUTES: &[AttributeSpec] = &[
-    AttributeSpec { name: "symbols", title: "", docs: "Number of symbols that it owns at birth.", unit: "" },
-    AttributeSpec { name: "first_symbol", title: "", docs: "The first symbol that it owns at birth.", unit: "" },
-    AttributeSpec { name: "age_at_end", title: "", docs: "Tokens from its birth to its end.", unit: "tokens" },
+    AttributeSpec { name: "symbols", title: "", docs: "Number of symbols that the expert owns at birth.", unit: "" },
+    AttributeSpec { name: "first_symbol", title: "", docs: "First symbol that the expert owns at birth.", unit: "" },
+    AttributeSpec { name: "age_at_end", title: "", docs: "Tokens from birth to end.", unit: "tokens" },
 ];
 
 probes! {

@@ -31,7 +31,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Sets the tapped probes; histories of probes that remain tapped continue.
+    /// Sets the tapped probes; histories of probes that remain tapped continue. Fails if a tap does not exist.
     pub fn tap(&mut self, taps: &[Tap], state: &State) -> Result<(), SimError> {
         probes::check(taps)?;
         let had_lineage = self.is_tapped(probes::LINEAGE);

@@ -42,7 +42,7 @@ pub struct DemoSim {
 }
 
 impl DemoSim {
-    /// Creates a simulation at step 0; on a GPU if one is given.
+    /// Creates a simulation at step 0; on a GPU if one is given. Fails if device memory is full or the device fails.
     pub fn new(params: &Params, seed: u64, source: Arc<Source>, gpu: Option<&Arc<Gpu>>) -> Result<Self, SimError> {
         let mut device = gpu.map(|gpu| DeviceWeights::new(gpu, params, &source)).transpose()?;
         let state = State::new(params, seed, host_weights(params, device.is_some()));
@@ -76,7 +76,7 @@ impl DemoSim {
         self.grow()
     }
 
-    /// Splits an expert if a split is due.
+    /// Splits an expert if a split is due. Fails if the device fails.
     pub(super) fn grow(&mut self) -> Result<(), SimError> {
         let growth = &self.params.growth;
         if !is_due(growth.split_every, self.state.step) || self.state.experts.len() >= growth.most as usize {
@@ -97,7 +97,7 @@ impl DemoSim {
         Ok(())
     }
 
-    /// Copies the tables from the device.
+    /// Copies the tables from the device. Fails if the device fails.
     pub(super) fn read_tables(&mut self) -> Result<(), SimError> {
         let Some(device) = &self.device else { return Ok(()) };
         Ok(device.tables(&mut self.state.weights)?)

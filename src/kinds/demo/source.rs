@@ -26,7 +26,7 @@ pub const fn text(symbol: u8) -> char {
     if symbol == 0 { ' ' } else { (b'a' + symbol - 1) as char }
 }
 
-/// Symbol of a letter or of white space.
+/// Returns the symbol of a letter or of white space; `None` for other characters.
 pub const fn symbol(c: char) -> Option<u8> {
     match c.to_ascii_lowercase() {
         ' ' | '\t' | '\r' | '\n' => Some(0),
@@ -57,7 +57,8 @@ impl Source {
         Self::Chain(successors)
     }
 
-    /// Reads a text of letters and white space.
+    /// Reads a text of letters and white space. Fails if the file cannot be read, is empty or too large, or contains
+    /// another character, or if `progress` cancels.
     pub fn read(path: &Path, progress: &Progress) -> Result<Self, SimError> {
         let failed = |why: String| SimError::Input(format!("{}: {why}", path.display()));
         let file = input_file::open(path).map_err(|e| failed(io_reason(&e)))?;
@@ -82,7 +83,7 @@ impl Source {
         if symbols.is_empty() { Err(failed("the text is empty".to_owned())) } else { Ok(Self::Text(symbols)) }
     }
 
-    /// Table for the kernels: the text, or else four successors of each symbol.
+    /// Returns the table for the kernels: the text, or the four successors of each symbol.
     pub fn table(&self) -> &[u8] {
         match self {
             Self::Chain(successors) => successors.as_flattened(),
@@ -90,7 +91,7 @@ impl Source {
         }
     }
 
-    /// Lowest loss of any predictor, nats per token, if known.
+    /// Returns the lowest loss of any predictor, nats per token; `None` if it is unknown.
     pub const fn entropy(&self) -> Option<f64> {
         match self {
             Self::Chain(_) => Some(ENTROPY),
@@ -98,7 +99,7 @@ impl Source {
         }
     }
 
-    /// Symbol of step `step`, after `symbol`, given a random word.
+    /// Returns the symbol of step `step`, after `symbol`, given a random word.
     pub fn next(&self, step: u64, symbol: u8, word: u32) -> u8 {
         let successors = match self {
             Self::Chain(successors) => successors,

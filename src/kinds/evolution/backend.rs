@@ -76,32 +76,34 @@ fn correlation(losses: &[[i64; 2]]) -> f64 {
 /// Values of the unperturbed model that can be inspected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Site {
-    /// Products of queries with earlier keys in a layer, `[tokens, tokens]`.
+    /// Products of queries with the keys of the same and earlier tokens in a layer, `[tokens, tokens]`; 0 elsewhere.
     Attention(usize),
     /// Change that each step writes into the memory of a layer, `[tokens, H]`.
     Writes(usize),
-    /// Two shares per layer, `[layers, 2]`: of the rounded outputs of attention that are not 0, and mean of 1 - exp(-β λ).
+    /// Two shares per layer, `[layers, 2]`: the share of rounded outputs of attention that are not 0, and the mean of
+    /// 1 - exp(-β λ).
     Liveness,
 }
 
 /// Population that is evolved and inspected on one device. Parameters are exchanged in f32: matrices before they are rounded.
 pub trait Backend: language::Backend {
-    /// Runs a generation. Stops between groups of members within 100 ms if possible; finished members are kept for the next
-    /// call with the same input. Fails if the device fails.
+    /// Runs a generation. Stops between groups of members within 100 ms if possible; finished members are kept for the
+    /// next call with the same input. Fails if the vocabulary has more than 65,536 tokens or the device fails.
     fn generation(&mut self, input: &GenerationInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError>;
-    /// Appends the statistics of the generations since the last call to `out`, oldest first. Fails if the device fails.
+    /// Appends to `out` the statistics of the generations that [`take_stats`](language::Backend::take_stats) has
+    /// reported since the last call, oldest first. Fails if the device fails.
     fn take_generations(&mut self, out: &mut Vec<GenerationStats>) -> Result<(), SimError>;
     /// Returns the running mean square of Z of each tensor; `None` before the first generation. Fails if the device fails.
     fn mean_squares(&self) -> Result<Vec<Option<f32>>, SimError>;
     /// Sets the running mean squares. Fails if the device fails.
     fn set_mean_squares(&mut self, values: &[Option<f32>]) -> Result<(), SimError>;
-    /// Returns values of the unperturbed model for one sequence. Fails if the sequence is longer than the context or the site
-    /// does not exist.
+    /// Returns values of the unperturbed model for one sequence. Tokens beyond the context are left out; the list is
+    /// empty if the layer of the site does not exist. Fails if the device fails.
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError>;
 }
 
-/// Returns the loss of a target under biases alone, summed over the frequencies of the tokens of a text: `ln Σ exp(b) - b[t]`,
-/// nats per token.
+/// Returns the mean loss of the tokens of a text under biases alone, `ln Σ exp(b) - b[t]` in nats per token. `counts`
+/// holds the number of occurrences of each token.
 pub fn bias_loss(biases: &[f32], counts: &[u64]) -> f32 {
     let max = biases.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let sum: f64 = biases.iter().map(|b| f64::from(exact::exp(b - max))).sum();

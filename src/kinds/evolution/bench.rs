@@ -3,13 +3,13 @@
 //! | case | model |
 //! | --- | --- |
 //! | `nano` | the preset Nano, 65 characters |
-//! | `nano-full-rank` | the same with one integer per weight |
+//! | `nano-full-rank` | the preset Nano with one integer of noise per weight |
 //! | `rank1` | the preset Rank 1 on a GPU |
 //! | `p1-seed` | the published program (P1), with its noise, bit for bit; attention in chunk form; on a GPU only |
-//! | `p1-popcount`, `p1-rank1` | the same with noise of set bits, and of rank 1; on a GPU only |
+//! | `p1-popcount`, `p1-rank1` | `p1-seed` with noise of set bits, and of rank 1; on a GPU only |
 //!
-//! Every multiplication is executed. A time covers whole generations: draws, losses of all members, update, until the device has
-//! finished.
+//! No multiplication by a weight of 0 is skipped. A time covers whole generations, from the draws to the end of the
+//! update on the device.
 
 use super::{
     EvolutionKind, Params,

@@ -3,15 +3,15 @@
 use crate::{choices, nn::delta_rule::cpu::StateFormat};
 
 choices! {
-    /// How linear attention is computed along a sequence.
+    /// Method of computing linear attention along a sequence.
     pub enum AttentionForm {
-        /// All steps of a sequence together, without a state matrix.
+        /// Computes all steps of a sequence together, without a state matrix.
         #[title("Chunk")]
         Chunk,
-        /// Step by step with a state matrix in 32 bits.
+        /// Computes step by step with a state matrix in 32 bits.
         #[title("State, 32 bits")]
         State32,
-        /// Step by step with a state matrix in 16 bits, as in the published program.
+        /// Computes step by step with a state matrix in 16 bits, as in the published program.
         #[title("State, 16 bits")]
         State16,
     }
@@ -31,11 +31,11 @@ impl AttentionForm {
 choices! {
     /// Generator of full-rank perturbations.
     pub enum Generator {
-        /// Sum of four ternary numbers, -4 to 4, standard deviation 1.635: the bits of the published program.
+        /// Sum of four ternary numbers, -4 to 4, standard deviation 1.635, with the bits of the published program.
         SumOfFour,
-        /// One ternary number, standard deviation 0.816.
+        /// One ternary number, standard deviation 0.817.
         Ternary,
-        /// Set bits of a byte less 4, -4 to 4, standard deviation 1.414. It is the fastest.
+        /// Number of set bits of a byte less 4, -4 to 4, standard deviation 1.414. It is the fastest generator.
         #[title("Bit count")]
         Popcount,
     }
@@ -55,11 +55,11 @@ choices! {
 }
 
 choices! {
-    /// Which text the members of a generation read.
+    /// Texts that the members of a generation read.
     pub enum TextChoice {
-        /// Own sequences for each pair.
+        /// Each pair reads its own sequences.
         PerPair,
-        /// The same sequences for all pairs.
+        /// All pairs read the same sequences.
         Shared,
     }
 }
@@ -67,13 +67,13 @@ choices! {
 choices! {
     /// Form of a setting's course over the generations.
     pub enum Form {
-        /// The first value throughout.
+        /// The setting keeps its first value.
         Constant,
-        /// Straight line from the first to the last value.
+        /// The setting follows a straight line from its first to its last value.
         Linear,
-        /// Half a period of a cosine.
+        /// The setting follows half a period of a cosine.
         Cosine,
-        /// Equal ratios per generation.
+        /// The setting changes by the same factor in each generation; it is constant if either value is 0.
         Exponential,
     }
 }

@@ -131,7 +131,8 @@ impl Kind for EvolutionKind {
     }
 }
 
-/// Starts the population on a device. Fails if the device is not available or memory is exhausted.
+/// Starts the population on a device. Fails if a GPU has no kernel for the model, the device fails, or memory is
+/// exhausted.
 pub fn start_backend(
     params: &Params,
     network: Network,
@@ -162,7 +163,7 @@ fn check_gpu(network: &Network, params: &Params) -> Result<(), SimError> {
     )))
 }
 
-/// Returns the work of a generation.
+/// Returns the counts of a generation: member tokens, text tokens, and operations.
 pub fn step_counts(params: &Params, network: &Network) -> Vec<StepCount> {
     let members = 2.0 * (params.strategy.pairs() * params.strategy.sequences as usize * network.sizes.steps) as f64;
     vec![
@@ -181,7 +182,7 @@ impl ModelParams for Params {
         Ok((network, Arc::new(Layout::new(&network.sizes)?)))
     }
 
-    /// Reads weights that were exported from a saved state of this kind, before rounding.
+    /// Reads unrounded weights, exported from a saved state of this kind.
     fn read_weights(
         path: &Path,
         _: &Network,

@@ -1,7 +1,7 @@
 //! # Evolution strategies: a low-precision language model that is trained without gradients
 //!
-//! Activations are 8-bit integers, weights -1, 0 or 1, attention is linear by the delta rule (EFLA, arXiv 2512.12602). The weights
-//! follow from the losses of a population:
+//! Activations are 8-bit integers, weights are -1, 0 or 1, and attention is linear by the delta rule (EFLA, arXiv
+//! 2512.12602). The weights follow from the losses of a population:
 //!
 //! ```text
 //! member ± of pair p:  W ± σ E_p      E_p drawn at (seed, generation, pair, tensor), σ = 2^-shift
@@ -19,10 +19,10 @@
 //! | [`params`](Params), [`choices`], [`presets`], [`schedule`] | parameters of a project |
 //! | [`model`], [`network`] | tensors, initial weights; sizes and options |
 //! | [`noise`] | perturbations |
-//! | [`strategy`] | from losses to changed weights |
+//! | [`strategy`] | update of the weights from the losses |
 //! | [`backend`] | interface between the simulation and its backends |
 //! | [`cpu`] | definition on the CPU |
-//! | [`cuda`] | the same on a GPU |
+//! | [`cuda`] | CUDA backend, with the bits of the CPU |
 //! | [`bench`] | benchmark of generations |
 //! | [`simulation`] | the kind's implementation of [`LanguageKind`](super::language::kind::LanguageKind) |
 //! | [`probes`], [`readings`], [`sets`] | probes and their readings, element sets |

@@ -20,7 +20,7 @@ pub struct Sizes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Matrix {
     pub role: Role,
-    /// Layer, for the matrices of a layer.
+    /// Index of the layer; 0 for matrices outside the layers.
     pub layer: usize,
     pub rows: usize,
     pub columns: usize,
@@ -78,7 +78,7 @@ impl Role {
         }
     }
 
-    /// Whether the matrix is one of several, one per layer.
+    /// Whether each layer has a matrix of this role.
     pub const fn is_of_layer(self) -> bool {
         !matches!(self, Self::Embedding | Self::Input | Self::Head)
     }
@@ -221,7 +221,7 @@ impl Sizes {
         matrices.chain(Vector::ALL.map(|v| self.len(v))).collect()
     }
 
-    /// Returns the number of trained numbers.
+    /// Returns the number of trained parameters.
     pub fn parameters(&self) -> usize {
         self.lengths().into_iter().sum()
     }
@@ -232,7 +232,7 @@ impl Sizes {
 pub struct Weights {
     /// Ternary weights, row-major, in the order of [`Sizes::matrices`].
     pub matrices: Vec<Vec<i8>>,
-    /// In the order of [`Vector::ALL`].
+    /// Elements of each vector, in the order of [`Vector::ALL`].
     pub vectors: [Vec<f32>; 3],
 }
 

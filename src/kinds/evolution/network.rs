@@ -33,7 +33,7 @@ pub struct Scales {
 }
 
 impl Scales {
-    /// The published program: attention has no effect at its sizes.
+    /// Scales of the published program, at whose sizes attention has no effect.
     pub const SEED: Self =
         Self { activation: 1.0, mlp_activation: 1.0, norm: 1.0, residual: 1.0, mlp_residual: 1.0, is_live: false };
     /// Scales at which every matrix has an effect.
@@ -85,8 +85,8 @@ impl Network {
         Ok(Self { sizes, scales: shape.scales.factors(attention.is_some()), attention: attention.unwrap_or_default() })
     }
 
-    /// Returns the number of multiplications and additions of a token in one member: of matrices, and of attention in chunk
-    /// form.
+    /// Returns the number of multiplications and additions per token of one member, in matrices and in attention in
+    /// chunk form.
     pub fn operations_per_token(&self) -> f64 {
         let Sizes { width, layers, steps, .. } = self.sizes;
         let matrices: usize = self.sizes.matrices().iter().skip(1).map(|m| m.rows * m.columns).sum();
@@ -95,8 +95,8 @@ impl Network {
 }
 
 impl Sizes {
-    /// Returns the layer of a tensor: matrices in the order of [`Sizes::matrices`], then vectors. `None` for the biases of the
-    /// gates, one for each layer.
+    /// Returns the layer of the tensor with index `tensor`: matrices in the order of [`Sizes::matrices`], then vectors.
+    /// `None` for the biases of the gates, of which each layer has one.
     pub fn layer(&self, tensor: usize) -> Option<Layer> {
         let n = 3 + Role::LAYER.len() * self.layers;
         match tensor.checked_sub(n) {
@@ -139,7 +139,7 @@ impl Layout {
         Ok(Self { map: Arc::new(map), sizes: *sizes })
     }
 
-    /// Returns the layer of a tensor, see [`Sizes::layer`].
+    /// Returns the layer of a tensor; `None` for the biases of the gates, see [`Sizes::layer`].
     pub fn layer(&self, tensor: usize) -> Option<Layer> {
         self.sizes.layer(tensor)
     }

@@ -1,7 +1,7 @@
-//! Perturbations: integers with an address, so that they are drawn again for the update in place of being stored.
+//! Perturbations: integers with an address, so that they are drawn again for the update instead of being stored.
 //!
-//! The compatible generator repeats the numbers of the program that the model comes from, bit for bit; all its arithmetic is on
-//! 64 bits, wrapping.
+//! [`Generator::SumOfFour`] repeats the numbers of the published program, bit for bit. All arithmetic is on 64 bits,
+//! wrapping.
 
 use super::{
     choices::Generator,
@@ -68,8 +68,8 @@ pub const fn pair_seed(run_seed: u64, generation: u64, pair: u64) -> u64 {
     mix(run_seed, mix(generation, pair))
 }
 
-/// Draws starts of `sequences` windows of `steps` tokens and their targets in a text of `len` tokens. Empty if the text is too
-/// short.
+/// Draws the starts of `sequences` windows of `steps` tokens and their targets in a text of `len` tokens. The list is
+/// empty if the text is too short.
 pub fn starts(batch_seed: u64, sequences: usize, steps: usize, len: usize) -> Vec<usize> {
     // The published program never draws the last place, unless it is the only one.
     let Some(n) = len.checked_sub(steps + 1).map(|n| n.max(1)) else { return vec![] };
@@ -80,9 +80,9 @@ pub fn starts(batch_seed: u64, sequences: usize, steps: usize, len: usize) -> Ve
 /// Integer perturbation of every tensor, one integer per weight, shared by the two members of a pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Perturbation {
-    /// In the order of [`Sizes::matrices`].
+    /// Elements of each matrix, in the order of [`Sizes::matrices`].
     pub matrices: Vec<Vec<i8>>,
-    /// In the order of [`Vector::ALL`].
+    /// Elements of each vector, in the order of [`Vector::ALL`].
     pub vectors: [Vec<i8>; 3],
 }
 
@@ -102,7 +102,7 @@ impl Perturbation {
     }
 }
 
-/// Factors of the perturbation `E = factor · A Bᵀ` of a matrix, of -1 and 1.
+/// Factors of the perturbation `E = factor · A Bᵀ` of a matrix. Their elements are -1 or 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LowRank {
     /// A, `[rank, rows]`.
@@ -112,7 +112,8 @@ pub struct LowRank {
 }
 
 impl LowRank {
-    /// Returns the factor, `2 / sqrt(rank)` as a whole number of at least 1: the standard deviation of an element is about 2.
+    /// Returns the factor, `2 / sqrt(rank)` rounded to an integer of at least 1. The standard deviation of an element
+    /// of E is `factor · sqrt(rank)`.
     pub fn factor(rank: usize) -> i32 {
         (2.0 / (rank as f64).sqrt()).round_ties_even().max(1.0) as i32
     }
@@ -135,7 +136,7 @@ impl LowRank {
     }
 }
 
-/// Draws -1 or 1 from the bits of words.
+/// Draws `len` signs, -1 or 1: sign i is bit `i mod 64` of the word `mix(tensor_seed, i / 64)`.
 fn signs(tensor_seed: u64, len: usize) -> Vec<i8> {
     let mut all = Vec::with_capacity(len.next_multiple_of(64));
     for word in 0..len.div_ceil(64) as u64 {
@@ -150,9 +151,9 @@ fn signs(tensor_seed: u64, len: usize) -> Vec<i8> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Factors {
     pub rank: usize,
-    /// In the order of [`Sizes::matrices`].
+    /// Factors of each matrix, in the order of [`Sizes::matrices`].
     pub matrices: Vec<LowRank>,
-    /// ±2 per element, in the order of [`Vector::ALL`].
+    /// Elements of each vector, -2 or 2, in the order of [`Vector::ALL`].
     pub vectors: [Vec<i8>; 3],
 }
 
@@ -172,7 +173,7 @@ impl Factors {
         }
     }
 
-    /// Returns the same perturbation with one integer per weight.
+    /// Returns the perturbation as full matrices, with one integer per weight.
     pub fn full(&self, sizes: &Sizes) -> Perturbation {
         let matrix = |(matrix, noise): (Matrix, &LowRank)| {
             let mut elements = vec![0; matrix.rows * matrix.columns];

@@ -17,15 +17,15 @@ use crate::{
 params! {
     /// Linear attention with a state that is corrected at every step.
     pub struct DeltaRule {
-        /// How linear attention is computed. The forms have other roundings, so their losses differ by about 1e-6 nats, and with a
-        /// state of 16 bits by about 1e-2.
+        /// Method of computing linear attention. The forms round differently, so their losses differ: slightly, and
+        /// more with a state of 16 bits.
         #[param(title = "Form", apply = Rebuild)]
         form: AttentionForm = AttentionForm::Chunk,
     }
 }
 
 one_of! {
-    /// How tokens read earlier tokens of their sequence.
+    /// Method by which tokens read earlier tokens of their sequence.
     pub enum AttentionRule {
         /// Exact solution of the delta rule over an interval (Lei, Zhang and Poria 2025, arXiv 2512.12602).
         #[title("EFLA")]
@@ -33,7 +33,7 @@ one_of! {
         /// One step of gradient descent with a normalised key (Yang et al. 2024).
         #[title("DeltaNet")]
         DeltaNet(DeltaRule),
-        /// Not at all: a token sees itself and its position.
+        /// Tokens read no earlier tokens: each sees itself and its position.
         #[title("None")]
         Off(NoParameters),
     }
@@ -128,7 +128,7 @@ impl ActivationScales {
 params! {
     /// Shape of the network. Weights are -1, 0 or 1, activations are 8-bit integers.
     pub struct ModelShape {
-        /// Layers of attention and feed-forward layer.
+        /// Number of layers, each of attention and a feed-forward layer.
         #[param(title = "Layers", range = 1.0..=12.0, hard = 1.0..=100.0, apply = Rebuild, symbol = "L")]
         layers: u32 = 1,
 
@@ -140,11 +140,11 @@ params! {
         #[param(title = "Feed-forward factor", range = 1.0..=8.0, hard = 1.0..=64.0, apply = Rebuild, symbol = "m")]
         hidden_factor: u32 = 2,
 
-        /// Length of training sequences, and longest sequence, tokens.
+        /// Length of training sequences, and of the longest sequence that the model reads, tokens.
         #[param(title = "Context", range = 8.0..=512.0, hard = 1.0..=8192.0, scale = Log, apply = Rebuild, symbol = "T")]
         context: u32 = 32,
 
-        /// How tokens read earlier tokens of their sequence.
+        /// Method by which tokens read earlier tokens of their sequence.
         #[param(title = "Attention", apply = Rebuild)]
         attention: AttentionRule = AttentionRule::Efla(DeltaRule::default()),
 
@@ -183,16 +183,16 @@ one_of! {
 }
 
 params! {
-    /// Mean of the latest directions.
+    /// Running mean of the normalised sums.
     pub struct MomentumRule {
-        /// Share of the earlier direction in the mean.
+        /// Share of the earlier mean in the new one.
         #[param(title = "Momentum", range = 0.0..=0.99, hard = 0.0..=0.99999, symbol = "μ", apply = Rebuild)]
         momentum: f64 = 0.9,
     }
 }
 
 params! {
-    /// Adam for each weight.
+    /// Adam's rule for each weight.
     pub struct AdamRule {
         /// Decay of the first moment.
         #[param(title = "Beta 1", range = 0.0..=0.999, hard = 0.0..=0.99999, symbol = "β₁", apply = Rebuild)]
@@ -238,7 +238,7 @@ params! {
         #[param(title = "Sequences", range = 1.0..=64.0, hard = 1.0..=4096.0, scale = Log, symbol = "B")]
         sequences: u32 = 1,
 
-        /// Which text the members read.
+        /// Texts that the members read.
         #[param(title = "Texts")]
         texts: TextChoice = TextChoice::PerPair,
 
@@ -268,8 +268,8 @@ params! {
         #[show_if(|s| s.shaping != Shaping::Sign)]
         clip: f64 = 3.0,
 
-        /// Whether a part of the pairs is evaluated in early generations: half of them up to 15 % of the course, three quarters up
-        /// to 35 %.
+        /// Whether early generations evaluate only a part of the pairs: half of them up to 15 % of the course, three
+        /// quarters up to 35 %.
         #[param(title = "Growing population")]
         growing: bool = false,
 
@@ -298,8 +298,8 @@ params! {
         #[param(title = "Trained positions")]
         trained_positions: bool = true,
 
-        /// Magnitude of the normalised sum below which a weight keeps its value, for one pair; that of n pairs is sqrt(n) times
-        /// as large.
+        /// Magnitude of the normalised sum below which a weight keeps its value, for one pair; for n pairs it is
+        /// sqrt(n) times as large.
         #[param(title = "Threshold", range = 0.0..=0.2, hard = 0.0..=100.0)]
         threshold: f64 = 0.0,
 

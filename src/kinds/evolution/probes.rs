@@ -27,7 +27,7 @@ language_probes! {
     /// Share of the ternary weights of each matrix that changed in the generation.
     #[title("Changed weights")]
     CHANGED = "changed", "%", Shape::Series { of: "" };
-    /// Share of the weights of each matrix that are at the limit of their accumulated change.
+    /// Share of the weights of each matrix whose unrounded value is at its limit, ±1.5.
     #[title("Weights at their limit")]
     SATURATION = "saturation", "%", Shape::Series { of: "" };
     /// Root of the running mean square of the weighted sum of perturbations, for each tensor.
@@ -73,7 +73,7 @@ language_probes! {
     /// Root of the running mean square of the weighted sum of perturbations.
     #[title("Weighted sums of tensors")]
     TENSOR_SUM = "tensor_sum", "", Shape::Field { over: TENSORS, range: (0.0, 100.0), meaning: Meaning::Number };
-    /// 1 for frozen layers.
+    /// 1 for frozen layers, 0 for the others.
     FROZEN = "frozen", "", Shape::Field { over: LAYERS, range: (0.0, 1.0), meaning: Meaning::Number };
 }
 

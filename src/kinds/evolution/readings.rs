@@ -108,7 +108,7 @@ impl EvolutionSim {
         Ok((id, values))
     }
 
-    /// Computes a matrix. Fails if the device fails.
+    /// Computes the matrix that a tap requests. Fails if the device fails.
     pub(super) fn matrix(&self, tap: &Tap) -> Result<Matrix, SimError> {
         if tap.probe == probes::WEIGHTS {
             let (id, mut values) = self.weights_of(&tap.args)?;

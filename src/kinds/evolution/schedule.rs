@@ -11,7 +11,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Returns the value in a generation of `generations`; the first value if there is only one, and the last after the end.
+    /// Returns the value in generation `generation` of `generations`: the first value if `generations` is at most 1,
+    /// and the last one after the end.
     pub fn at(&self, generation: u64, generations: u64) -> f64 {
         let t = match generations {
             0 | 1 => 0.0,

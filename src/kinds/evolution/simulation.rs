@@ -175,7 +175,7 @@ impl LanguageKind for EvolutionKind {
     }
 
     fn save(sim: &mut EvolutionSim, _: &Counters, out: &mut Snapshot) -> Result<(), SimError> {
-        // No generation yet: a negative mean square.
+        // A tensor without a mean square, before the first generation, is saved as -1.
         let squares = sim.backend.mean_squares()?.into_iter().map(|square| square.unwrap_or(-1.0)).collect();
         out.list::<f32>("mean_squares", squares);
         Ok(())

@@ -1,23 +1,23 @@
 //! The evolution strategy: from the losses of the pairs to changed weights.
 //!
-//! Losses and weighted sums are integers, so they have no order: results do not depend on threads or on how many members are
-//! evaluated at a time.
+//! Losses and weighted sums are sums of integers, which have the same result in any order: it does not depend on
+//! threads or on the number of members that are evaluated together.
 
 use super::choices::{Generator, Shaping, TextChoice};
 
-/// Units per 1 of the weights of pairs.
+/// Fixed-point units per 1.0 of the weights of pairs.
 pub const PAIR_UNITS: f64 = 1_048_576.0;
 /// Decay of the mean square of a tensor's Z per generation.
 const MEAN_SQUARE_DECAY: f32 = 0.95;
-/// Guard of the root of the mean square.
+/// Constant added to the mean square under the root, and to the denominator of Adam.
 const EPSILON: f32 = 1e-3;
 /// Limit of shadow weights, so that they do not drift away from the ternary values.
 pub const SHADOW_LIMIT: f32 = 1.5;
 /// Fractional bits of Z that count in its mean square.
 const SQUARE_BITS: u32 = 10;
 
-/// Returns the weight of each pair. `fitness` of a pair is `-(loss of + less loss of -)`; only evaluated pairs are passed. Weights
-/// are clipped to ±`clip`. Equal values have the ranks of their order.
+/// Returns the weight of each evaluated pair from its fitness, the loss of - less the loss of +. Weights are clipped to
+/// ±`clip`. Equal values have ranks in the order of their pairs.
 pub fn shape(fitness: &[f64], shaping: Shaping, clip: f64) -> Vec<f64> {
     let mut shaped = match shaping {
         Shaping::Sign => return fitness.iter().map(|f| if *f == 0.0 { 0.0 } else { f.signum() }).collect(),
@@ -31,7 +31,7 @@ pub fn shape(fitness: &[f64], shaping: Shaping, clip: f64) -> Vec<f64> {
     shaped
 }
 
-/// Returns the ranks in ascending order, from -0.5 to 0.5; 0 for a single value.
+/// Returns the rank of each value in ascending order, from -0.5 to 0.5; 0 for a single value.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
@@ -52,7 +52,7 @@ pub fn accumulate(z: &mut [i64], perturbation: &[i8], weight: i64) {
     z.iter_mut().zip(perturbation).for_each(|(z, e)| *z += weight * i64::from(*e));
 }
 
-/// Returns Z as a number.
+/// Converts an element of Z from units of `2^-20` to f32.
 pub fn as_f32(z: i64) -> f32 {
     (z as f64 / PAIR_UNITS) as f32
 }
@@ -86,7 +86,8 @@ pub enum Rule {
         /// Share of the earlier mean.
         decay: f32,
     },
-    /// Z divided by the root of its running mean square in each weight, both corrected for their start (Kingma and Ba 2015).
+    /// Running mean of Z, divided by the root of the running mean square of each weight, both bias-corrected (Kingma
+    /// and Ba 2015).
     Adam {
         /// Decays of the first and of the second moment.
         decay: [f32; 2],
@@ -113,7 +114,7 @@ pub struct Step {
     pub threshold: f32,
     /// Limit of shadow weights; infinite for none.
     pub shadow_limit: f32,
-    /// Factors of Adam's moments that correct for their start.
+    /// Bias corrections of Adam: factors of both moments.
     pub corrections: [f32; 2],
     /// Whether the rounding error of a weight is kept in 8 bits.
     pub has_byte_residual: bool,
@@ -131,7 +132,7 @@ pub struct TensorChange {
 }
 
 impl Step {
-    /// Sets the corrections of Adam for the update with number `update`, counted from 1.
+    /// Returns the step with the bias corrections of Adam for update `update`, counted from 1.
     #[must_use]
     pub fn corrected(mut self, update: u64) -> Self {
         if let Rule::Adam { decay } = self.rule {
@@ -141,7 +142,8 @@ impl Step {
         self
     }
 
-    /// Calls `change` with the change of each element that reaches the threshold. Moments that the rule lacks may be empty.
+    /// Calls `change` with the index and the change of each element whose direction reaches the threshold. Moments that
+    /// the rule lacks may be empty.
     fn changes(&self, z: &[i64], root: f32, [first, second]: [&mut [f32]; 2], mut change: impl FnMut(usize, f32)) {
         for (i, z) in z.iter().enumerate() {
             let direction = match self.rule {

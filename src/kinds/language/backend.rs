@@ -151,7 +151,7 @@ impl Hyper {
         Muon { momentum, ..Muon::default() }
     }
 
-    /// Returns the update rule of a parameter. `decays` tells whether weight decay applies to the parameter, and
+    /// Returns the update rule of a parameter. `decays` states whether weight decay applies to the parameter, and
     /// `is_hidden_matrix` whether it is a matrix in a block.
     pub fn rule(&self, decays: bool, is_hidden_matrix: bool, is_frozen: bool) -> Rule {
         let decay = if decays { f64::from(self.weight_decay) } else { 0.0 };

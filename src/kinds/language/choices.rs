@@ -3,7 +3,7 @@
 use crate::choices;
 
 choices! {
-    /// How text becomes tokens.
+    /// Conversion of text into tokens.
     pub enum TokenizerChoice {
         /// A token per byte of UTF-8: 256 tokens.
         Bytes,

@@ -66,7 +66,7 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
     /// Runs a training step with the micro-batches that were drawn for it: none if the backend draws the tokens itself
     /// ([`ModelParams::batches`]). Fails if an input is invalid or the device fails.
     fn step(sim: &mut LanguageSim<Self>, batches: &[Batch<'_>], pass: &mut Pass) -> Result<Outcome, SimError>;
-    /// Measures and changes what the kind needs after each completed step. Fails if the device fails.
+    /// Runs the measurements and changes of the kind after each completed step. Fails if the device fails.
     fn after_step(sim: &mut LanguageSim<Self>, pass: &mut Pass) -> Result<(), SimError> {
         let _ = (sim, pass);
         Ok(())

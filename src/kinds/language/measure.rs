@@ -166,8 +166,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(Outcome::Done)
     }
 
-    /// Computes the mean loss, nats, of the first held-out sequences, of which there are as many as in a batch. Fails if
-    /// the device fails.
+    /// Computes the mean loss, nats, of the first held-out sequences, as many as a micro-batch has. Fails if the device
+    /// fails.
     pub(in crate::kinds) fn fixed_loss(&mut self) -> Result<f32, SimError> {
         let (sequences, seq_len) = (self.params.batches()[0], self.config.context());
         let (mut tokens, mut targets) = (vec![0; sequences * seq_len], vec![0; sequences * seq_len]);
@@ -225,8 +225,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         K::after_text(self)
     }
 
-    /// Returns the last tokens of the newest sampled text that fit into the context, or the first held-out tokens if no
-    /// text was sampled yet.
+    /// Returns the last tokens of the newest sampled text that fit into the context, or the first held-out tokens, at
+    /// most 64, if no text was sampled yet.
     pub(in crate::kinds) fn shown_tokens(&self) -> Vec<u32> {
         text::shown(self.corpus(), &self.newest, self.config.context())
     }

@@ -120,8 +120,8 @@ impl Layer {
     }
 }
 
-/// Creates the diagram of all tensors of a model with a row per layer. `row` is the layer of a tensor, an index into
-/// `layer_names`; `kind` its name without its layer.
+/// Creates the diagram of all tensors of a model with a row per layer. `row` returns the layer of a tensor, an index
+/// into `layer_names`; `kind` returns its name without its layer.
 pub fn tensor_set(
     map: &ParameterMap,
     layer_names: &[String],

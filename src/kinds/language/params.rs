@@ -10,7 +10,7 @@ use crate::{
 };
 
 params! {
-    /// AdamW.
+    /// Constants of AdamW.
     pub struct AdamWParams {
         /// Decay of the first moment.
         #[param(title = "Beta 1", range = 0.0..=0.999, hard = 0.0..=0.999999, symbol = "β₁")]
@@ -96,11 +96,11 @@ params! {
 one_of! {
     /// The learning rate after warm-up.
     pub enum RateSchedule {
-        /// Falls along half a cosine, then stays.
+        /// The learning rate falls along half a cosine, then stays constant.
         Cosine(Cosine),
-        /// Stays constant.
+        /// The learning rate stays constant.
         Constant(NoParameters),
-        /// Stays, then falls along a straight line.
+        /// The learning rate stays constant, then falls along a straight line.
         Linear(Linear),
     }
 }

@@ -5,8 +5,9 @@ use crate::sim::ProbeId;
 /// Declares the probes of a language kind: the probes of all kinds, then its own.
 macro_rules! language_probes {
     ($($own:tt)*) => { $crate::probes! {
-        /// Mean loss per token of the step, with dropout if there is any, without auxiliary losses. The levels are the losses
-        /// of models that know no, one or two preceding tokens, and of a grammar its entropy rate, which no model can beat.
+        /// Mean loss per token of the step, with dropout if there is any, without auxiliary losses. The levels are the
+        /// losses of models that know no, one or two preceding tokens, and the entropy rate of a grammar, which no
+        /// model can beat.
         #[title("Training loss")]
         LOSS = "loss", "nat/token", $crate::sim::Shape::Series { of: "" };
         /// Mean loss per token over the whole held-out text, without dropout. Nothing is learned from it.

@@ -23,15 +23,15 @@ macro_rules! language_requests {
 
         /// Writes a text that continues the prompt.
         fn sample(over "") -> Text => {
-            /// The beginning of the text.
+            /// Beginning of the text.
             #[param(title = "Prompt", role = $crate::params::Role::Passage)] prompt: String = "",
-            /// Tokens to write.
+            /// Number of tokens to write.
             #[param(title = "Length", range = 1.0..=1000.0, hard = 1.0..=1e6)] length: u32 = 200_u32,
-            /// Logits are divided by it; 0: the likeliest token.
+            /// Divisor of the logits; 0: the likeliest token is chosen.
             #[param(title = "Temperature", range = 0.0..=2.0, hard = 0.0..=100.0)] temperature: f64 = 0.8,
-            /// Samples among that many likeliest tokens; 0: all.
+            /// Number of likeliest tokens among which the next token is drawn; 0: all.
             #[param(title = "Top k", range = 0.0..=1000.0, hard = 0.0..=1e9)] top_k: u32 = 0_u32,
-            /// Samples among the likeliest tokens with that total probability.
+            /// Total probability of the likeliest tokens among which the next token is drawn.
             #[param(title = "Top p", range = 0.0..=1.0)] top_p: f64 = 1.0,
             /// Seed of the draws.
             #[param(title = "Seed", range = 0.0..=1000.0, hard = 0.0..=4e9)] seed: u32 = 1_u32,
@@ -41,7 +41,7 @@ macro_rules! language_requests {
         /// Scores a text token by token: the loss, and the token that was expected.
         #[total("loss_nats")]
         fn score(over "") -> Table($crate::kinds::language::requests::SCORE) => {
-            /// The text.
+            /// Text to be scored.
             #[param(title = "Text", role = $crate::params::Role::Passage)] text: String = "",
             $($own)*
         }

@@ -70,7 +70,8 @@ pub(in crate::kinds) fn indices(flags: &[bool]) -> Vec<u32> {
 }
 
 impl<K: LanguageKind> LanguageSim<K> {
-    /// Creates the simulation at step 0. Fails if the device fails.
+    /// Creates the simulation at step 0. Fails if the prompt or the scored text cannot be tokenised, or the device
+    /// fails.
     pub fn new(
         params: &K::Params,
         seed: u64,

@@ -96,8 +96,8 @@ fn read(data: &Data, context: &BuildContext, progress: &Progress) -> Result<Vec<
     })
 }
 
-/// Returns the tokens of the prompt. An empty prompt gives the end-of-text token, or a line break if there is no such
-/// token.
+/// Returns the tokens of the prompt. An empty prompt gives the end-of-text token, a line break if there is no such
+/// token, or token 0 if there is neither.
 ///
 /// # Errors
 /// Fails with [`SimError::Input`] if the tokenizer has no token for a character.
@@ -150,7 +150,8 @@ pub fn periodic(tokenizer: &Tokenizer, measure: &Measure, seed: u64, step: u64) 
     Writing { prompt, length: measure.length as usize, sampling }
 }
 
-/// Returns the last `context` tokens of the newest sampled text, or the first held-out tokens if no text was sampled yet.
+/// Returns the last `context` tokens of the newest sampled text, or the first held-out tokens, at most 64, if no text
+/// was sampled yet.
 pub fn shown(corpus: &Corpus, newest: &[u32], context: usize) -> Vec<u32> {
     if !newest.is_empty() {
         return newest[newest.len().saturating_sub(context)..].to_vec();

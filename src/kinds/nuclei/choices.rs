@@ -177,7 +177,7 @@ choices! {
         /// J = 1: all pairs equal, O(N).
         #[title("Mean field")]
         MeanField,
-        /// Entropy ignored: sorted by f, O(N) after sorting. d is off by at most 1 - e^{-range of H}.
+        /// Entropy ignored: sorted by f, O(N) after sorting. The error of d is at most 1 - e^{-range of H}.
         #[title("1D scan (fitness only)")]
         Scan1d,
         /// Pairs with J below sparse_cutoff are skipped.

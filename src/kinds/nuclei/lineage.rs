@@ -22,8 +22,8 @@ pub struct Lineage {
     shared: OnceLock<Arc<Individuals>>,
 }
 
-/// Maximum number of events for which memory is reserved. The first batch of a tap has one event per living nucleus, later
-/// batches have few.
+/// Maximum number of events for which memory is reserved. The first batch of a tap has one event per living nucleus;
+/// later batches have few.
 const MAX_RESERVED: usize = 1 << 12;
 
 /// Births without an assigned id. Assigning an id writes to a random slot, which is a cache miss in a large table, so ids are
@@ -66,13 +66,13 @@ struct Occupant {
 
 /// Attributes of births and deaths.
 pub const ATTRIBUTES: &[AttributeSpec] = &[
-    AttributeSpec { name: "origin", title: "", docs: "What it came from: founder, fusion or decay.", unit: "" },
-    AttributeSpec { name: "parent_error", title: "", docs: "Lowest error of its parents.", unit: "" },
-    AttributeSpec { name: "error_at_end", title: "", docs: "Its error in its last generation.", unit: "" },
+    AttributeSpec { name: "origin", title: "", docs: "Origin of the nucleus: founder, fusion or decay.", unit: "" },
+    AttributeSpec { name: "parent_error", title: "", docs: "Lowest error of the parents.", unit: "" },
+    AttributeSpec { name: "error_at_end", title: "", docs: "Error of the nucleus in its last generation.", unit: "" },
     AttributeSpec {
         name: "age_at_end",
         title: "",
-        docs: "Generations from its birth to its end; from the first one that is known, where its birth is not.",
+        docs: "Generations from birth to end, or from the first known generation if the birth is unknown.",
         unit: "generations",
     },
 ];

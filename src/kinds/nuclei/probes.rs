@@ -123,7 +123,7 @@ actions! {
     /// Adds an angle to the phases of the selected nuclei.
     #[title("Kick phases")]
     fn kick(over "nuclei") {
-        /// Added to the phase, radians.
+        /// Increase of the phase, radians.
         #[param(range = 0.0..=PI, hard = -1000.0..=1000.0)]
         angle: f64,
     }

@@ -26,7 +26,8 @@ pub struct Saved<T> {
     ids: Option<SavedIds>,
 }
 
-/// Creates a snapshot from a copy of the state, reusing its memory. Weights of free slots are omitted.
+/// Creates a snapshot from a copy of the state, reusing its memory. Weights of free slots are omitted. Fails if a
+/// buffer of the state cannot be read.
 pub fn write<T: Real>(host: &HostState, mut state: State<T>) -> Result<Snapshot, SimError> {
     let mut out = Snapshot::new(MODEL);
     out.number("step", host.step);

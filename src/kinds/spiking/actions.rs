@@ -43,7 +43,8 @@ impl Params {
     }
 }
 
-/// Checks a manual kick: its neurons must exist, and its weight must be finite. Returns the weight, mV.
+/// Returns the weight of a manual kick, mV. Fails for another action, if a neuron does not exist, or if the weight is
+/// not a finite number.
 pub fn kick_weight(action: &Action, n: u32) -> Result<f64, SimError> {
     let [Value::Real(weight_mv)] = action.values[..] else {
         return Err(SimError::Input(format!("{} takes one number, the weight in mV", ACTIONS[0].name)));

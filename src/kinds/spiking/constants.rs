@@ -57,7 +57,7 @@ device_struct! {
         theta: f64,
         /// u after a spike, mV
         u_reset: f64,
-        /// Added to g per synapse, mV
+        /// Increase of g per synapse, mV
         w_syn: f64,
         /// dt / tau_m
         dt_per_tau_m: f64,

@@ -3,11 +3,12 @@
 //!
 //! # Origin
 //!
-//! The model of FastFly (<https://github.com/eonfathom/FastFly>), a demonstration of the fly connectome on a GPU: threshold 1,
-//! rest and reset 0, no refractory period, no synaptic kinetics, a delay of one step. The model serves as a benchmark; as a
-//! model of the fly it has no advantage over [`Lif`](super::Lif). Differences from FastFly: weights stay integers (FastFly: 8
-//! bits and a scale per neuron), sums do not depend on their order, and the noise comes from Philox (FastFly: a hash of
-//! `neuron XOR f(step)`, so that the noise of one step is a permutation over the neurons of the noise of any other step).
+//! The model is that of FastFly (<https://github.com/eonfathom/FastFly>), a demonstration of the fly connectome on a
+//! GPU: it has threshold 1, rest and reset 0, no refractory period, no synaptic kinetics, and a delay of one step. The
+//! model serves as a benchmark; as a model of the fly it has no advantage over [`Lif`](super::Lif). Differences from
+//! FastFly: weights stay integers (FastFly: 8 bits and a scale per neuron), sums do not depend on their order, and the
+//! noise comes from Philox (FastFly: a hash of `neuron XOR f(step)`, so that the noise of one step is a permutation
+//! over the neurons of the noise of any other step).
 //!
 //! Connectomes of this size have two states in this model: nearly silent, and self-sustained firing. In the synthetic fly
 //! network, a noise of 0.4 starts the firing, which continues if the noise is lowered to 0.2 during the run; if the noise
@@ -75,8 +76,8 @@ pub struct Constants {
 }
 
 impl Leaky {
-    /// Converts the parameters to constants. Weights are scaled in double precision and rounded once. For `mean_count` see
-    /// [`mean_count`].
+    /// Converts the parameters to constants. Weights are scaled in double precision and rounded once. `mean_count` is
+    /// the result of [`mean_count`].
     pub fn derive(&self, mean_count: f64) -> Constants {
         let w_unit = if mean_count > 0.0 { self.mean_weight / mean_count } else { 0.0 };
         Constants { w_unit: w_unit as f32, amplitude: self.noise_amplitude as f32, decay: self.decay as f32 }

@@ -91,7 +91,7 @@ params! {
         dt: f64 = 0.1,
 
         /// Precision of the state: with double precision, spikes are those of Brian2; with single precision, individual spikes
-        /// may shift, rates do not.
+        /// may shift, but rates do not.
         #[param(title = "Precision", apply = Rebuild)]
         precision: StatePrecision = StatePrecision::F64,
 
@@ -310,7 +310,7 @@ params! {
         group_by: String = "super_class".to_owned(),
 
         /// Times other methods of spike delivery in every profiled batch: the rows variant_… of the kernel table, in
-        /// synaptic events per second, with their error relative to `deliver_spikes`. On a GPU only.
+        /// synaptic events per second, with their error relative to `deliver_spikes`. Has an effect only on a GPU.
         #[param(title = "Compare delivery methods")]
         variants: bool = false,
     }
@@ -340,7 +340,8 @@ param_tree! {
         /// Traces, rates and grouping. Does not affect the simulation.
         #[title("Recording")]
         measure: Measure,
-        /// Parameters of the noisy leaky unit. Threshold 1 mV, rest 0 mV: mV means units of the threshold.
+        /// Parameters of the noisy leaky unit. The threshold is 1 mV and rest is 0 mV, so mV are units of the
+        /// threshold.
         #[title("Leaky integrator")]
         #[show_if(|p| p.network.source != Source::Rules && p.network.model == NeuronModel::NoisyLeaky)]
         leaky: Leaky,

@@ -97,7 +97,7 @@ actions! {
     /// Applies a voltage pulse to the selected neurons in the next step. Refractory neurons ignore it.
     #[title("Voltage pulse")]
     fn kick(over "neurons") {
-        /// Added to the membrane potential.
+        /// Increase of the membrane potential.
         #[param(title = "Pulse amplitude", unit = Mv, range = 0.0..=100.0, hard = -1000.0..=1000.0)]
         weight_mv: f64
     }

@@ -1,4 +1,4 @@
-//! What a step does where simulators of spiking networks differ.
+//! Options of a step in which simulators of spiking networks differ.
 //!
 //! Sources: documentation of NEST 3.10 (`iaf_psc_exp`, `iaf_psc_delta`, delays) and of Brian2 2.9 (schedule, refractoriness,
 //! synapses); the order of Brian2 and its loss of input were also measured.

@@ -19,7 +19,7 @@ params! {
 params! {
     /// A normal distribution around the resting potential.
     pub struct NormalSpread {
-        /// Standard deviation.
+        /// Standard deviation of the potentials.
         #[param(title = "Standard deviation", unit = Mv, range = 0.0..=10.0, hard = 0.0..=1000.0, symbol = "σ", apply = Rewind)]
         sigma: f64 = 2.0,
     }
@@ -59,10 +59,10 @@ one_of! {
         /// All neurons are at the resting potential.
         #[title("At rest")]
         AtRest(NoParameters),
-        /// Around the resting potential, for each neuron.
+        /// Potentials around the resting potential, drawn for each neuron.
         #[title("Around rest")]
         AroundRest(AroundRest),
-        /// From any distribution, for each neuron.
+        /// Potentials from any distribution, drawn for each neuron.
         Drawn(DrawnPotentials),
     }
 }

@@ -23,7 +23,7 @@ use std::ops::Range;
 /// Mechanisms and their constants, which can change while a model trains.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dynamics {
-    /// Release of vesicles, as a bias of attention logits. Random in training only.
+    /// Release of vesicles, as a bias of attention logits. The release is random only in training.
     pub presynaptic: Presynaptic,
     /// Selection of experts, metabolism, and updates of the router's state.
     pub router: Router,
@@ -67,7 +67,7 @@ pub struct StepInput<'a> {
     pub frozen: &'a [bool],
     /// Whether each expert, `[L, E]`, keeps its matrices, its row of the router and their optimiser states.
     pub frozen_experts: &'a [bool],
-    /// Whether [`norms`](language::Backend::norms) is read after this step.
+    /// Whether [`norms`](language::GradientBackend::norms) is read after this step.
     pub measures: bool,
 }
 

@@ -3,7 +3,7 @@
 use crate::choices;
 
 choices! {
-    /// What releases the values of a key: how the history of a key changes its attention logits.
+    /// Model of the release of the values of a key, by which the history of a key changes its attention logits.
     pub enum ReleaseMode {
         /// Plain attention.
         Off,
@@ -40,7 +40,7 @@ choices! {
 }
 
 choices! {
-    /// What draws the first values of hidden matrices.
+    /// Source of the first values of hidden matrices.
     pub enum FirstValues {
         /// A normal or uniform distribution of a standard deviation that fits the sizes.
         Random,
@@ -51,7 +51,7 @@ choices! {
 }
 
 choices! {
-    /// What balances the load of experts besides metabolism.
+    /// Method of balancing the load of experts, in addition to metabolism.
     pub enum BalancingMethod {
         /// A loss that is smallest at equal load (Fedus et al. 2022).
         #[title("Auxiliary loss")]
@@ -75,20 +75,22 @@ choices! {
 }
 
 choices! {
-    /// Which of the healthy experts splits when a slot is free.
+    /// Choice of the healthy expert that splits when a slot is free.
     pub enum SplitRule {
         /// The healthiest.
         Healthiest,
-        /// The one with the largest mean square gradient: where training changes most (expert upcycling, arXiv 2604.19835).
+        /// The expert with the largest mean square gradient, which training changes most (expert upcycling, arXiv
+        /// 2604.19835).
         #[title("Gradient utility")]
         GradientUtility,
     }
 }
 
 choices! {
-    /// What each token of a text writes.
+    /// Rule by which each token of a text writes.
     pub enum WriteRule {
-        /// Delta rule on a matrix per layer (Schlag et al. 2021): what is read stays bounded whatever is written.
+        /// Delta rule on a matrix per layer (Schlag et al. 2021). The read vector stays bounded for all written
+        /// vectors.
         #[title("Delta rule")]
         #[replaces("Hebbian", "the Hebbian rule feeds back on its own outputs, so that the loss of a text rises and then becomes NaN")]
         Delta,
@@ -96,9 +98,9 @@ choices! {
 }
 
 choices! {
-    /// What gates the writing of fast memory.
+    /// Model of the gate of writing fast memory.
     pub enum GateModel {
-        /// Nothing.
+        /// The gate is always open.
         #[title("Always open")]
         Open,
         /// Calcium-dependent kinase against phosphatase.

@@ -7,8 +7,9 @@ use crate::params;
 params! {
     /// Presynaptic release.
     pub struct Presynaptic {
-        /// What releases the values of a key: how the history of a key changes its attention logits. To and from the control
-        /// experiment the simulation is built again: its factors are trained parameters.
+        /// Model of the release of the values of a key, by which the history of a key changes its attention logits. A
+        /// change to or from the control experiment rebuilds the simulation, because its factors are trained
+        /// parameters.
         #[param(title = "Release")]
         mode: ReleaseMode = ReleaseMode::Scan,
 
@@ -52,7 +53,7 @@ params! {
         #[show_if(|s| s.is_detailed())]
         complexin_threshold: f64 = 0.55,
 
-        /// Added to the clamp of complexin.
+        /// Constant added to the clamp of complexin.
         #[param(title = "Complexin bias", range = -1.0..=1.0, hard = -10.0..=10.0)]
         #[show_if(|s| s.is_detailed())]
         complexin_bias: f64 = 0.0,
@@ -117,7 +118,7 @@ params! {
         #[show_if(|s| s.releases())]
         weight: f64 = 1.0,
 
-        /// Added to release before its logarithm: limits the bias from below.
+        /// Constant added to release before its logarithm, which limits the bias from below.
         #[param(title = "Release floor", range = 1e-6..=0.1, hard = 1e-12..=1.0, scale = Log)]
         #[show_if(|s| s.releases())]
         floor: f64 = 1e-3,
@@ -169,7 +170,7 @@ params! {
         #[param(title = "Energy cost", range = 0.0..=0.5, hard = 0.0..=1.0, symbol = "κ")]
         energy_cost: f64 = 0.1,
 
-        /// What balances the load of experts besides metabolism.
+        /// Method of balancing the load of experts, in addition to metabolism.
         #[param(title = "Balancing")]
         balancing: BalancingMethod = BalancingMethod::AuxLoss,
 
@@ -238,19 +239,20 @@ params! {
         #[show_if(|s| s.enabled)]
         weak_health: f64 = 0.12,
 
-        /// An expert ends or merges only if the loss rises by at most this without it, nats per token: measured on the batch of the
-        /// last step with the expert switched off. 0: any rise; nothing is measured.
+        /// An expert ends or merges only if the loss without it rises by at most this number of nats per token. The
+        /// rise is measured on the batch of the last step with the expert switched off. 0: any rise; nothing is
+        /// measured.
         #[param(title = "Largest loss of an end", range = 0.0..=0.1, hard = 0.0..=100.0)]
         #[show_if(|s| s.enabled)]
         loss_limit: f64 = 0.0,
 
-        /// An expert with at least this health splits when a slot is free. One that serves many times the fair load is exhausted
-        /// and below it: see the energy cost.
+        /// An expert with at least this health splits when a slot is free. An expert that serves many times the fair
+        /// load has little energy and a lower health: see the energy cost.
         #[param(title = "Split above", range = 0.0..=1.0)]
         #[show_if(|s| s.enabled)]
         split_health: f64 = 0.45,
 
-        /// Which expert splits when a slot is free.
+        /// Choice of the expert that splits when a slot is free.
         #[param(title = "Split rule")]
         #[show_if(|s| s.enabled)]
         split_rule: SplitRule = SplitRule::Healthiest,
@@ -274,14 +276,14 @@ params! {
 }
 
 params! {
-    /// What is written while a text is continued or scored with plasticity, never while the model trains or is validated.
-    /// All of it is forgotten behind the text.
+    /// Fast memory, which tokens write while a text is continued or scored with plasticity, never while the model
+    /// trains or is validated. The memory is cleared after the text.
     pub struct Plasticity {
         /// Whether sampled texts are written with plasticity.
         #[param(title = "Write while sampling")]
         sampling: bool = false,
 
-        /// What a token writes. There is one rule; the inspector shows none.
+        /// Rule by which a token writes. There is one rule; the inspector does not show it.
         #[param(title = "Write rule")]
         #[show_if(|_| false)]
         rule: WriteRule = WriteRule::Delta,
@@ -294,15 +296,15 @@ params! {
         #[param(title = "Write rate", range = 0.0..=0.5, symbol = "η", source = "delta rule, Schlag et al. 2021")]
         rate: f64 = 0.5,
 
-        /// Largest length of what is written.
+        /// Largest length of the written vector.
         #[param(title = "Target length", range = 0.0..=10.0, hard = 0.0..=1e6)]
         target_norm: f64 = 1.0,
 
-        /// Factor of what is read.
+        /// Factor of the vector that a token reads.
         #[param(title = "Read-out", range = 0.0..=2.0, hard = 0.0..=100.0)]
         strength: f64 = 1.0,
 
-        /// What gates the writing.
+        /// Model of the gate of writing.
         #[param(title = "Gate")]
         gate: GateModel = GateModel::Kinase,
 
@@ -311,7 +313,7 @@ params! {
         #[show_if(|s| s.gate == GateModel::Kinase)]
         camkii_up: f64 = 0.05,
 
-        /// Rate of its decay at low calcium.
+        /// Rate of the decay of CaMKII at low calcium.
         #[param(title = "CaMKII decay", range = 0.0..=0.5, hard = 0.0..=1.0)]
         #[show_if(|s| s.gate == GateModel::Kinase)]
         camkii_down: f64 = 0.02,

@@ -6,9 +6,10 @@
 //! logits = head · LN_f(x)
 //! ```
 //!
-//! A value of a type with [`Forward`] is one pass over one batch, like those of [`nn::layers`](crate::nn::layers). `Block`
-//! contains the activations that the backward pass reads, which backends choose differently: attention with release is one
-//! task per head on the CPU, and a sequence of launches over all heads on a GPU.
+//! A value of a type with [`Forward`] is one pass over one batch, like those of [`nn::layers`](crate::nn::layers).
+//! `Block` contains the activations that the backward pass reads, which backends choose differently: attention with
+//! release is one task per head on the CPU, and a sequence of launches over all heads on a GPU. A function that returns
+//! a `Result` fails if an operation of the backend fails or the pass is to be stopped.
 
 use crate::gpu::nvtx;
 use std::ops::DerefMut;

@@ -38,7 +38,7 @@ params! {
         #[param(title = "Rotary base", range = 100.0..=1e6, hard = 1.0..=1e9, scale = Log, apply = Rebuild)]
         rope_base: f64 = 1e4,
 
-        /// What draws the first values of the matrices of attention, router and experts.
+        /// Source of the first values of the matrices of attention, router and experts.
         #[param(title = "First values", apply = Rebuild)]
         init: FirstValues = FirstValues::Random,
 

@@ -22,7 +22,8 @@ gradient_probes! {
         /// Head.
         head: Listed,
     };
-    /// What presynaptic release adds to the attention logits of tokens (rows) for keys (columns), without the distance penalty.
+    /// Bias of presynaptic release in the attention logits of tokens (rows) for keys (columns), without the distance
+    /// penalty.
     #[title("Release bias")]
     RELEASE_BIAS = "release_bias", "nat", Shape::Matrix { rows: "token", columns: "key" }, args {
         /// Block.
@@ -50,7 +51,7 @@ gradient_probes! {
         /// Block.
         layer: Listed,
     };
-    /// The expert with the largest gate for each token of the newest sampled text; its gate.
+    /// The expert with the largest gate for each token of the newest sampled text, and its gate.
     #[title("Routed tokens")]
     ROUTED = "routed", "", Shape::Tokens { values: "gate", categories: "expert" }, args {
         /// Block.
@@ -101,14 +102,15 @@ gradient_probes! {
     /// Factor of the rate of PP1, fourth gene.
     #[title("Gene: PP1 gain")]
     PP1_GAIN = "pp1_gain", "", Shape::Field { over: EXPERTS, range: (0.5, 2.0), meaning: Meaning::Number };
-    /// First-order rise of the loss without an expert, per token, from the gradients of its gates; average of the last steps. It is
-    /// small where training has settled, and does not foresee what the end of an expert costs: see the limit of the life cycle.
+    /// First-order rise of the loss without an expert, per token, from the gradients of its gates; average of the last
+    /// steps. It is small where training has settled, and does not predict the rise of the loss at the end of an
+    /// expert: see the limit of the life cycle.
     CONTRIBUTION = "contribution", "nat", Shape::Field { over: EXPERTS, range: (-0.1, 0.1), meaning: Meaning::Number };
     /// Contribution per energy.
     EFFICIENCY = "efficiency", "", Shape::Field { over: EXPERTS, range: (-0.1, 0.1), meaning: Meaning::Number };
     /// Steadiness of the contribution: the reciprocal of its variance; 0 of unused experts.
     RESILIENCE = "resilience", "", Shape::Field { over: EXPERTS, range: (0.0, 10_000.0), meaning: Meaning::Number };
-    /// How much the tokens of an expert differ from the mean token: 1 minus the cosine of the means.
+    /// Difference between the mean token of an expert and the mean of all tokens: 1 minus the cosine of the means.
     SPECIALIZATION = "specialization", "", Shape::Field { over: EXPERTS, range: (0.0, 1.0), meaning: Meaning::Number };
     /// Mean rank of efficiency, specialization and resilience in its layer, 0 to 1.
     FITNESS = "fitness", "", Shape::Field { over: EXPERTS, range: (0.0, 1.0), meaning: Meaning::Number };
@@ -147,12 +149,12 @@ gradient_probes! {
     /// Load of experts; a small constant for tokens.
     #[title("Map, load")]
     MAP_LOAD = "map_load", "", Shape::Field { over: MAP, range: (0.0, 2.0), meaning: Meaning::Number };
-    /// Energy of experts; of tokens none.
+    /// Energy of experts; tokens have no energy.
     #[title("Map, energy")]
     MAP_ENERGY = "map_energy", "", Shape::Field { over: MAP, range: (0.5, 1.0), meaning: Meaning::Number };
     /// Differences on the newest sampled text: of the vectorised scan from the plain recurrence of each key in double
-    /// precision, which defines it, and of the whole-sequence form from token-by-token decoding. Largest absolute and relative
-    /// difference, and the first token whose difference exceeds 1e-4.
+    /// precision, which defines the scan, and of the whole-sequence form from token-by-token decoding. Largest absolute
+    /// and relative difference, and the first token whose difference exceeds 1e-4.
     #[title("Parity")]
     PARITY = "parity", "", Shape::Matrix { rows: "quantity", columns: "difference" }, args {
         /// Block.
@@ -208,8 +210,8 @@ actions! {
     #[elements(1, 1)]
     fn split(over "experts") {}
 
-    /// Merges the two selected experts of a layer: the mean of their weights begins in the slot of the healthier one, the
-    /// other slot is empty.
+    /// Merges the two selected experts of a layer: the mean of their weights begins in the slot of the healthier
+    /// expert, and the other slot becomes empty.
     #[title("Merge experts")]
     #[elements(2, 2)]
     fn merge(over "experts") {}

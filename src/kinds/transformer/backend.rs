@@ -21,7 +21,7 @@ pub struct StepInput<'a> {
     /// Whether each layer ([`Layout::layer_names`](super::model::Layout::layer_names)) keeps its parameters and optimiser
     /// state.
     pub frozen: &'a [bool],
-    /// Whether [`norms`](language::Backend::norms) is read after this step.
+    /// Whether [`norms`](language::GradientBackend::norms) is read after this step.
     pub measures: bool,
 }
 

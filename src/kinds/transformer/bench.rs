@@ -11,9 +11,9 @@
 //! | `dropout-chars`, `unfused-dropout-chars` | `train-chars` with dropout of 0.2; without fused layers |
 //! | `attention-dropout-chars` | `train-chars` with dropout of 0.2, also of attention probabilities |
 //!
-//! Dropout is off unless the name says otherwise, and a step has [`Case::micro_batches`] micro-batches. A [`Workload`]
-//! contains everything that another program needs to run the same case. Times cover whole steps including the optimiser,
-//! until the device has finished.
+//! Dropout is off unless the name states otherwise, and a step has [`Case::micro_batches`] micro-batches. A
+//! [`Workload`] contains everything that another program needs to run the same case. Times cover whole steps including
+//! the optimiser, until the device has finished.
 
 use super::{
     Params,

@@ -36,7 +36,7 @@ choices! {
 }
 
 choices! {
-    /// Where a block normalises.
+    /// Place of the norms in a block.
     pub enum NormPlacement {
         /// x + f(norm(x)), and a norm before the logits, as in GPT-2.
         #[title("Before (pre-norm)")]
@@ -48,7 +48,7 @@ choices! {
 }
 
 choices! {
-    /// Which features of a head rotate together.
+    /// Pairs of features of a head that rotate together.
     pub enum PairLayout {
         /// i and i + d/2, as in GPT-NeoX.
         #[title("Halves")]
@@ -90,8 +90,8 @@ choices! {
 choices! {
     /// Implementation of matrix multiplications on a GPU.
     pub enum GemmMethod {
-        /// cuBLASLt where it is found, else own kernels on tensor cores: wgmma on Hopper (H100, H200) where it is expected to be
-        /// faster, else mma.sync.
+        /// cuBLASLt if it is found, else own kernels on tensor cores: wgmma on Hopper (H100, H200) if it is expected to
+        /// be faster, else mma.sync.
         #[title("Automatic")]
         Auto,
         /// The fastest of all for each multiplication of a training step, timed before the first run on a device. Choices are
@@ -151,14 +151,15 @@ choices! {
         /// dW = dyᵀ x, in the backward pass.
         #[title("Backward, weights")]
         BackwardWeights,
-        /// Those of Muon, which makes the update of W orthogonal; in f32.
+        /// Products of Muon, which makes the update of W orthogonal; in f32.
         #[title("Muon")]
         Muon,
     }
 }
 
 choices! {
-    /// What is computed again in the backward pass instead of being kept. Gradients are the same bits in all of them.
+    /// Activations that are computed again in the backward pass instead of being kept. Gradients have the same bits
+    /// with every choice.
     pub enum Checkpointing {
         /// Everything is kept.
         #[title("0: none")]

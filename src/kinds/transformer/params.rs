@@ -18,14 +18,14 @@ params! {
         #[param(title = "Base", range = 100.0..=1e6, hard = 1.0..=1e9, scale = Log, apply = Rebuild)]
         base: f64 = 1e4,
 
-        /// Which features of a head rotate together.
+        /// Pairs of features of a head that rotate together.
         #[param(title = "Pairs", apply = Rebuild)]
         layout: PairLayout = PairLayout::Half,
     }
 }
 
 one_of! {
-    /// How the model sees the position of a token.
+    /// Encoding of the position of a token.
     pub enum Positions {
         /// Queries and keys are rotated by an angle proportional to the position (RoPE).
         #[title("Rotary (RoPE)")]
@@ -66,7 +66,7 @@ params! {
         #[param(title = "Context", range = 16.0..=4096.0, hard = 1.0..=1_048_576.0, scale = Log, apply = Rebuild, symbol = "T")]
         context: u32 = 128,
 
-        /// How the model sees the position of a token.
+        /// Encoding of the position of a token.
         #[param(title = "Positions", apply = Rebuild)]
         positions: Positions = Positions::Rope(Rotary::default()),
 
@@ -78,11 +78,11 @@ params! {
         #[param(title = "Norm", apply = Rebuild)]
         norm: NormFunction = NormFunction::Layer,
 
-        /// Where a block normalises.
+        /// Place of the norms in a block.
         #[param(title = "Norm placement", apply = Rebuild)]
         placement: NormPlacement = NormPlacement::Pre,
 
-        /// Added to the variance in a norm.
+        /// Constant added to the variance in a norm.
         #[param(title = "Norm epsilon", range = 1e-8..=1e-3, hard = 0.0..=1.0, scale = Log, apply = Rebuild, symbol = "ε")]
         eps: f64 = 1e-5,
 
@@ -101,13 +101,13 @@ params! {
 }
 
 params! {
-    /// Which tokens attend to which.
+    /// Rule for the tokens that a token attends to.
     pub struct Mask {
         /// A token attends to itself and earlier ones. Without it the model sees the tokens that it predicts.
         #[param(title = "Causal", apply = Rebuild)]
         causal: bool = true,
 
-        /// A token attends to that many tokens, itself included; 0: to all.
+        /// Number of tokens to which a token attends, itself included; 0: all.
         #[param(title = "Sliding window", range = 0.0..=4096.0, hard = 0.0..=1_048_576.0, apply = Rebuild)]
         window: u32 = 0,
     }
@@ -124,10 +124,11 @@ params! {
         #[param(title = "Attention", apply = Rebuild)]
         attention: AttentionMethod = AttentionMethod::Flash,
 
-        /// Whether a GPU adds the gradients of queries by f32 atomics in one kernel with those of keys and values: 5 products
-        /// instead of 7, for 4 bytes more per query and channel. Additions are in the order in which blocks come, so that bits may
-        /// differ from run to run. Compute capability 9.0, bf16 and f16; elsewhere gradients stay deterministic. On an H200 the
-        /// backward pass is 1.09 times as fast with 8192 tokens and heads of 128, 1.11 with heads of 64, 0.98 with 1024 tokens.
+        /// Whether a GPU adds the gradients of queries by f32 atomics in one kernel with those of keys and values: 5
+        /// products instead of 7, for 4 bytes more per query and channel. The order of the additions depends on the
+        /// order in which blocks run, so that bits may differ from run to run. Has an effect with compute capability
+        /// 9.0 and bf16 or f16; otherwise gradients stay deterministic. The backward pass becomes faster with thousands
+        /// of tokens per sequence.
         #[param(title = "Gradients by atomics", apply = Rebuild)]
         fast_nondeterministic: bool = false,
 
@@ -152,7 +153,7 @@ params! {
         #[param(title = "Threads per block", range = 0.0..=1024.0, hard = 0.0..=1024.0, apply = Rebuild)]
         threads_per_block: u32 = 0,
 
-        /// What is computed again in the backward pass instead of being kept. The CPU keeps everything.
+        /// Activations that are computed again in the backward pass instead of being kept. The CPU keeps all.
         #[param(title = "Checkpointing", apply = Rebuild)]
         checkpointing: Checkpointing = Checkpointing::Nothing,
     }
@@ -173,11 +174,12 @@ params! {
         #[param(title = "Layer", apply = Rebuild)]
         layer: LinearLayer = LinearLayer::AttentionQkv,
 
-        /// Which of its multiplications.
+        /// Multiplications of the layer.
         #[param(title = "Multiplication", apply = Rebuild)]
         product: LayerProduct = LayerProduct::All,
 
-        /// Their implementation. Fastest (measured): automatic, unless all multiplications are measured.
+        /// Implementation of the multiplications. Fastest (measured): automatic, unless all multiplications are
+        /// measured.
         #[param(title = "Implementation", apply = Rebuild)]
         gemm: GemmMethod = GemmMethod::Auto,
     }
@@ -214,7 +216,7 @@ param_tree! {
         /// Shape of the network.
         #[title("Model")]
         model: ModelShape,
-        /// Which tokens attend to which.
+        /// Rule for the tokens that a token attends to.
         #[title("Attention mask")]
         mask: Mask,
         /// Batches, optimiser and learning rate.

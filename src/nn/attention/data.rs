@@ -24,9 +24,9 @@ pub struct Inputs<'a, X: ?Sized, I: ?Sized, B: ?Sized, D: ?Sized = ()> {
     pub k: &'a X,
     /// Buffer of the values.
     pub v: &'a X,
-    /// Lengths of queries, see [`Lengths`].
+    /// Lengths of queries, see [`Lengths`](super::Lengths).
     pub q_lengths: Option<&'a I>,
-    /// Lengths of keys, see [`Lengths`].
+    /// Lengths of keys, see [`Lengths`](super::Lengths).
     pub k_lengths: Option<&'a I>,
     /// Bias that is added to the logits.
     pub bias: Option<&'a B>,
@@ -52,7 +52,7 @@ impl<'a, X: ?Sized, I: ?Sized, B: ?Sized, D: ?Sized> Inputs<'a, X, I, B, D> {
         Self::new(qkv, qkv, qkv)
     }
 
-    /// Sets the lengths of queries and of keys; see [`Lengths`].
+    /// Sets the lengths of queries and of keys; see [`Lengths`](super::Lengths).
     #[must_use]
     pub const fn lengths(mut self, q: Option<&'a I>, k: Option<&'a I>) -> Self {
         self.q_lengths = q;

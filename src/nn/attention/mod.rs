@@ -11,11 +11,11 @@
 //! o_i  = Σ_j p_ij v_j
 //! ```
 //!
-//! Query head `h` reads key and value head `h / (heads / kv_heads)`. The last query of a sequence of `lq` queries and `lk` keys
-//! is aligned with the last key: query `i` has position `i + lk - lq` among the keys (FlashAttention 2.1 and later).
-//! [`Attention::causal`] hides later keys, [`Attention::window`] hides keys that are `window` or more away. A query without a
-//! visible key has `o = 0`, `lse = -∞` and no gradients. The rows of `lse` are the statistics that a backward pass, a
-//! probability map and a caller with its own term on edges need: `p = exp(s - lse)`.
+//! Query head `h` reads key and value head `h / (heads / kv_heads)`. The last query of a sequence of `lq` queries and
+//! `lk` keys is aligned with the last key: query `i` has position `i + lk - lq` among the keys (FlashAttention 2.1 and
+//! later). [`Attention::causal`] hides later keys, and [`Attention::window`] hides keys that are `window` or more away.
+//! A query without a visible key has `o = 0`, `lse = -∞` and no gradients. The rows of `lse` are the statistics that a
+//! backward pass, a probability map and a caller with its own term on edges need: `p = exp(s - lse)`.
 //!
 //! # Backward
 //!
@@ -49,7 +49,7 @@
 //! `[tokens, (heads + 2 kv_heads) head_dim]`, a cache `[batch, capacity, kv_heads, head_dim]` and
 //! `[batch, heads, len, head_dim]` need no copy. `lse` is always `[batch, heads, q_len]`.
 //!
-//! [`cpu`] is the definition, [`cuda::CudaAttention`] the implementation on a GPU.
+//! [`cpu`] is the definition, and [`cuda::CudaAttention`] is the implementation on a GPU.
 
 pub mod cpu;
 pub mod cuda;
@@ -61,7 +61,7 @@ pub use data::{Given, Gradients, Inputs};
 pub use error::AttentionError;
 use std::ops::Range;
 
-/// Which tokens of a batch are valid.
+/// Valid tokens of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Lengths {
     /// `q_len` queries and `k_len` keys in every sequence.
@@ -177,7 +177,7 @@ pub struct Attention {
     /// Number of keys that a query sees, up to and including the key at its own position; `None`: all. Without `causal`, the
     /// window extends equally to later keys.
     pub window: Option<usize>,
-    /// Which tokens of a batch are valid.
+    /// Valid tokens of a batch.
     pub lengths: Lengths,
     /// Layout of queries and their gradients.
     pub q: HeadLayout,
@@ -248,7 +248,7 @@ impl Attention {
         self
     }
 
-    /// Sets which tokens are valid.
+    /// Sets the rule for the valid tokens.
     #[must_use]
     pub const fn lengths(mut self, lengths: Lengths) -> Self {
         self.lengths = lengths;

@@ -2,9 +2,10 @@
 //!
 //! # Order of operations
 //!
-//! Sums over d or over earlier steps begin at 0 and take `fma(a, b, sum)` in ascending order; every other operation is rounded
-//! once. A vector is multiplied by the reciprocal of its length. f32 uses [`num::exact`](crate::num::exact) for the exponential function, so its results have the same bits everywhere.
-//! Vectors run over n or over steps, so that no sum is split.
+//! Sums begin at 0, corrections of the chunk form at v, and take `fma(a, b, sum)` in ascending order. Every other
+//! operation is rounded once. A vector is multiplied by the reciprocal of its length. f32 uses
+//! [`num::exact`](crate::num::exact) for the exponential function, so its results have the same bits everywhere. SIMD
+//! lanes run over n or over steps, so that no sum is split.
 
 use super::{EPSILON, Method};
 use crate::{
@@ -18,7 +19,7 @@ pub trait Functions: Real {
     fn one_minus_exp(self) -> Self;
     /// Returns the logistic function `1 / (1 + exp(-x))`.
     fn sigmoid(self) -> Self;
-    /// Rounds to IEEE binary16, ties to even.
+    /// Rounds to the nearest value of IEEE binary16, ties to even.
     fn f16(self) -> Self;
 }
 
@@ -61,7 +62,8 @@ fn dot<R: Real>(a: &[R], b: &[R]) -> R {
     a.iter().zip(b).fold(R::zero(), |sum, (a, b)| a.mul_add(*b, sum))
 }
 
-/// Computes the scalars of a step and replaces the query by q̂ and the key by κ. `gate` is b, with its bias.
+/// Computes the scalars of a step and replaces the query by q̂ and the key by κ. `gate` is b of the table in
+/// [`delta_rule`](super), with its bias.
 pub fn coefficients<R: Functions>(method: Method, query: &mut [R], key: &mut [R], gate: R) -> Step<R> {
     let epsilon = R::of(EPSILON);
     wide(|| {
@@ -80,17 +82,18 @@ pub fn coefficients<R: Functions>(method: Method, query: &mut [R], key: &mut [R]
     })
 }
 
-/// How a state is stored between steps.
+/// Number format in which a state is stored between steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StateFormat {
-    /// Stored as it is computed.
+    /// Stored with the precision of the computation.
     #[default]
     Full,
     /// Rounded to IEEE binary16 after every update; the output reads the rounded state.
     F16,
 }
 
-/// One step of the recurrence on a state `[d, n]`, d and n of the length of the value. `delta` receives δ, `output` o.
+/// Computes one step of the recurrence on a state `[d, n]`, where d and n run over the width of the value. `delta`
+/// receives δ, `output` o.
 pub fn step<R: Functions>(
     state: &mut [R],
     (query, key, value): (&[R], &[R], &[R]),
@@ -118,7 +121,7 @@ pub fn step<R: Functions>(
     });
 }
 
-/// A sequence in chunk form from the zero state, to which steps are added one by one or many at a time, with the same bits.
+/// A sequence in chunk form from the zero state. Steps that are added one by one or many at a time have the same bits.
 #[derive(Clone, Debug, Default)]
 pub struct Chunk<R> {
     /// Largest number of steps.
@@ -129,12 +132,12 @@ pub struct Chunk<R> {
     keys: Vec<R>,
     /// Corrections U, `[capacity, width]`.
     corrections: Vec<R>,
-    /// Products of the present key or query with all keys.
+    /// Products of the current key or query with all keys.
     products: Vec<R>,
 }
 
 impl<R: Functions> Chunk<R> {
-    /// Empties the sequence and makes place for `capacity` steps.
+    /// Empties the sequence and reserves capacity for `capacity` steps of width `width`.
     pub fn reset(&mut self, width: usize, capacity: usize) {
         (self.capacity, self.len) = (capacity, 0);
         self.keys.resize(width * capacity, R::zero());
@@ -142,7 +145,7 @@ impl<R: Functions> Chunk<R> {
         self.products.resize(capacity, R::zero());
     }
 
-    /// Returns the corrections U of all steps, `[steps, width]`: what each step wrote.
+    /// Returns the corrections U of all steps, `[steps, width]`.
     pub fn corrections(&self) -> &[R] {
         let width = self.corrections.len() / self.capacity.max(1);
         &self.corrections[..self.len * width]
@@ -185,7 +188,7 @@ impl<R: Functions> Chunk<R> {
     }
 }
 
-/// Writes the products of a vector with the first `n` keys.
+/// Writes the products of a vector with the first `n` keys of `transposed`, `[width, steps]`.
 #[inline(always)]
 fn with_keys<R: Real>(vector: &[R], transposed: &[R], steps: usize, n: usize, products: &mut [R]) {
     let products = &mut products[..n];

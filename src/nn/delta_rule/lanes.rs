@@ -1,12 +1,12 @@
-//! The chunk form for [`LANES`] sequences side by side, in f32: a lane of a vector is a sequence, so that every operation fills a
-//! vector and no sum is split. Each lane has the bits of [`cpu`](super::cpu).
+//! The chunk form for [`LANES`] sequences side by side, in f32. A lane of a SIMD vector is a sequence, so that every
+//! operation fills a vector and no sum is split. Each lane has the bits of [`cpu`](super::cpu).
 
 use super::{EPSILON, Method, cpu::Step};
 use crate::{nn::real::wide_fn, num::exact};
 
 /// Number of sequences side by side.
 pub const LANES: usize = 16;
-/// Number of earlier steps with products that are computed together, so that additions do not wait for each other.
+/// Number of earlier steps whose products are computed together, so that additions do not wait for each other.
 const TOGETHER: usize = 4;
 
 type Lane = [f32; LANES];

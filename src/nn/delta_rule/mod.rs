@@ -1,4 +1,5 @@
-//! Linear attention with the delta rule: a state matrix S that maps keys to values and is corrected at every step. Forward only.
+//! Linear attention with the delta rule: a state matrix S that maps keys to values and is corrected at every step.
+//! There is no backward pass.
 //!
 //! For a step with query q, key k, value v and gate b, with S `[d, n]` and ε = [`EPSILON`]:
 //!
@@ -28,10 +29,10 @@
 pub mod cpu;
 pub mod lanes;
 
-/// Lower bound of λ, and guard of the roots and quotients.
+/// Lower bound of λ, and addend under the roots and in the quotients.
 pub const EPSILON: f64 = 1e-6;
 
-/// How the strength of an update follows from its key.
+/// Formula by which the strength of an update follows from its key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Method {
     /// Exact solution over an interval β.

@@ -24,7 +24,7 @@ const DROPOUT: u32 = Purpose::Dropout as u32;
 pub const CONSTANTS: &[Constant] = device_constants![DROPOUT];
 
 device_struct! {
-    /// What all places of a network share in a step.
+    /// Values that all dropout places of a network share in a step.
     pub struct DropoutStep {
         /// Seed of the project: part of the address of every draw
         seed: u64,
@@ -32,7 +32,7 @@ device_struct! {
         step: u64,
         /// Index of the first element
         offset: u64,
-        /// Elements whose word is at least that are kept
+        /// Elements whose random word is at least this are kept
         threshold: u64,
         /// Factor of kept elements
         factor: f32,
@@ -53,7 +53,8 @@ kernels! {
             n: Size<u64>, site: Size<u32>, is_aligned: Size<u32>, step: In<DropoutStep>, x: InOutAny
         );
 
-        /// A thread per 16 bytes: the same into another tensor, with a residual added. Items: elements.
+        /// A thread per 16 bytes: drops and scales elements, and writes their sums with a residual to another tensor.
+        /// Items: elements.
         #[block(1024)]
         fn add_dropped as AddDropped(
             n: Size<u64>, site: Size<u32>, is_aligned: Size<u32>, step: In<DropoutStep>, x: InAny, residual: InAny,

@@ -1,7 +1,7 @@
 //! Token and position embeddings: `y[i] = table[token[i]] + positions[p(i)]`.
 //!
 //! The table is `[vocab, features]`, the positions `[context, features]` or absent, `y` is `[tokens, features]`. The sequences of
-//! a batch follow each other: token i has position `offset + i mod seq_len`, unless a list of position ids says otherwise.
+//! a batch follow each other: token i has position `offset + i mod seq_len`, unless a list of position ids is given.
 //!
 //! Backward, with `dy = ∂loss/∂y`: `dtable[v] += Σ dy[i]` over all i with `token[i] = v`, and
 //! `dpositions[q] += Σ dy[i]` over all i with `p(i) = q`. Learned positions follow Radford et al. (2019), "Language models are

@@ -165,8 +165,8 @@ impl CpuBench<'_> {
     }
 }
 
-/// Measures every available backend on a GPU. The second result describes the library, or says why there is none. Fails if the
-/// ceilings cannot be measured or a launch fails.
+/// Measures every available backend on a GPU. The second result describes the library, or gives the reason why there is
+/// none. Fails if the ceilings cannot be measured or a launch fails.
 pub fn run_cuda(gpu: &Arc<Gpu>, options: &BenchOptions<'_>) -> Result<(Vec<BenchRow>, String), CudaGemmError> {
     let ceilings = ceilings::measure_gpu(gpu)?;
     let gemm = CudaGemm::new(gpu);

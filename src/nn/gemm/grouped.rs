@@ -2,7 +2,7 @@
 
 use super::{Gemm, GemmError, Order, cpu::Sum};
 
-/// Dimension that groups divide: a batch of multiplications of unequal sizes. Group i has the rows, or the k,
+/// Dimension that groups divide: a batch of multiplications of unequal sizes. Group i has the rows, or the indices k,
 /// `offsets[i]..offsets[i + 1]`; there are [`Gemm::batch`] groups and one more offset. Offsets ascend, so that rows are sorted by
 /// group; the first need not be 0, nor the last the number of rows.
 ///

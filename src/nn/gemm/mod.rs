@@ -1,7 +1,7 @@
 //! General matrix multiplication: `C = epilogue(alpha · A B + beta · C)`.
 //!
-//! A is M × K, B is K × N and C is M × N; a [`Layout`] says how each is stored, so that a transposed operand is a [`Layout`] of
-//! the other [`Order`]. Weights stored `[out, in]` are `Layout::rows(inputs).transposed()` as B.
+//! A is M × K, B is K × N and C is M × N; a [`Layout`] describes how each is stored, so that a transposed operand is a
+//! [`Layout`] of the other [`Order`]. Weights stored `[out, in]` are `Layout::rows(inputs).transposed()` as B.
 //!
 //! # The multiplications of a network of layers
 //!

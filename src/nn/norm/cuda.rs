@@ -26,7 +26,7 @@ device_struct! {
         columns: u32,
         /// Rows of a partial sum of the gradients of parameters
         rows_per_part: u32,
-        /// Added to the variance
+        /// Constant added to the variance
         eps: f32,
         /// Whether the mean stays
         is_rms: u32,

@@ -123,7 +123,7 @@ fn runs(n: usize, matrices: usize) -> Grid {
     Grid::Blocks { blocks, threads: [256, 1, 1], shared_bytes: 0 }
 }
 
-/// Numbers that say which matrices have a gradient: those with a number above 0.
+/// Numbers that state which matrices have a gradient: those with a number above 0.
 #[derive(Clone, Copy)]
 pub struct Used<'a> {
     /// Buffer of the numbers.

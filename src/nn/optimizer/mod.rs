@@ -138,7 +138,7 @@ pub struct MatrixRun {
     pub first: Matrix,
     /// Number of matrices.
     pub count: usize,
-    /// Index of the first matrix among the numbers that say which matrices have a gradient; `None`: all have one.
+    /// Index of the first matrix among the flags that state which matrices have a gradient; `None`: all have one.
     pub used: Option<usize>,
 }
 

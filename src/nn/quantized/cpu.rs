@@ -5,7 +5,7 @@
 
 use crate::{nn::real::wide_fn, num::exact};
 
-/// Number of fixed-point units per 1 in the sums of magnitudes of [`mean_magnitude`].
+/// Number of fixed-point units per 1.0 in the sums of [`mean_magnitude`].
 const UNITS: f32 = 1_048_576.0;
 
 /// Rounds half to even and clips to ±127. NaN becomes 0.
@@ -14,7 +14,7 @@ pub fn q8(x: f32) -> i8 {
     x.round_ties_even().clamp(-127.0, 127.0) as i8
 }
 
-/// Normalises a row by its mean magnitude, if that is above 1. `y` has the length of `x`.
+/// Writes `q8(x scale / max(1, mean |x|))` to `y`, which has the length of `x`.
 #[inline(always)]
 pub fn abs_mean_norm(x: &[i8], scale: f32, y: &mut [i8]) {
     let mut sum = 0;
@@ -60,8 +60,8 @@ pub fn add_row(x: &mut [i8], o: &[f32], scale: f32) {
     }
 }
 
-/// Returns the mean of the magnitudes of a row. Each is rounded to 2⁻²⁰ and summed as an integer, so that the sum has no order;
-/// magnitudes of 2^30 and above count as 2^30.
+/// Returns the mean of the magnitudes of a row. Each is rounded to 2⁻²⁰ and summed as an integer, so that the order
+/// does not matter; magnitudes of 2^30 and above count as 2^30.
 #[inline(always)]
 pub fn mean_magnitude(o: &[f32]) -> f32 {
     let mut sum = 0;
@@ -71,7 +71,7 @@ pub fn mean_magnitude(o: &[f32]) -> f32 {
     sum as f32 / UNITS / o.len().max(1) as f32
 }
 
-/// GELU in its tanh approximation: `x / (1 + exp(-2 u))`, `u = sqrt(2/π) (x + 0.044715 x³)`.
+/// Returns GELU in its tanh approximation: `x / (1 + exp(-2 u))`, `u = sqrt(2/π) (x + 0.044715 x³)`.
 #[inline(always)]
 pub fn gelu_of(x: f32) -> f32 {
     let u = 0.797_884_6 * (x + 0.044_715 * (x * x * x));
@@ -79,7 +79,7 @@ pub fn gelu_of(x: f32) -> f32 {
 }
 
 wide_fn! {
-    /// Applies GELU, scales and quantises.
+    /// Applies GELU, scales and quantises: `y = q8(scale · gelu(z))`.
     pub fn gelu(z: &[f32], scale: f32, y: &mut [i8]) {
         for (y, z) in y.iter_mut().zip(z) {
             *y = q8(scale * gelu_of(*z));
@@ -88,7 +88,7 @@ wide_fn! {
 }
 
 wide_fn! {
-    /// Adds positions to each sequence, then applies GELU, scales and quantises.
+    /// Adds `positions` to each sequence of their length, then applies GELU, scales and quantises.
     pub fn position_gelu(z: &[f32], positions: &[f32], scale: f32, y: &mut [i8]) {
         let sequence = positions.len().max(1);
         for (y, z) in y.chunks_mut(sequence).zip(z.chunks(sequence)) {
@@ -100,7 +100,7 @@ wide_fn! {
 }
 
 wide_fn! {
-    /// Converts sums of products to numbers: `scale · sum`.
+    /// Converts integer sums of products to `scale · sum`.
     pub fn scaled(sums: &[i32], scale: f32, products: &mut [f32]) {
         for (product, sum) in products.iter_mut().zip(sums) {
             *product = *sum as f32 * scale;
@@ -108,10 +108,11 @@ wide_fn! {
     }
 }
 
-/// Writes the embedding of a token: weights -1, 0, 1 plus `sign` times its integer perturbation of 2^-`shift`.
+/// Writes the embedding of a token: weights -1, 0, 1 plus `sign` times their integer perturbation in units of
+/// 2^-`shift`.
 ///
-/// With `is_fixed_point` the row holds `(w << shift) + sign · e`, in units of 2^-`shift`, which the next multiplication scales;
-/// else it is rounded to whole units, which loses most perturbations.
+/// With `is_fixed_point` the row holds `(w << shift) + sign · e`, in units of 2^-`shift`, which the next multiplication
+/// scales; else it is rounded to integers, which loses most perturbations.
 pub fn embed(weights: &[i8], noise: &[i8], (sign, shift): (i8, u32), is_fixed_point: bool, y: &mut [i8]) {
     let unit = 1.0 / (1u32 << shift) as f32;
     let perturbed = weights.iter().zip(noise).map(|(w, e)| merged(*w, *e, sign, shift));
@@ -121,7 +122,7 @@ pub fn embed(weights: &[i8], noise: &[i8], (sign, shift): (i8, u32), is_fixed_po
     }
 }
 
-/// Returns `(w << shift) + sign · e`: a weight with its perturbation in units of 2^-`shift`, saturated to 8 bits.
+/// Returns `(w << shift) + sign · e`: a weight with its perturbation in units of 2^-`shift`, clipped to ±127.
 #[inline(always)]
 pub fn merged(weight: i8, noise: i8, sign: i8, shift: u32) -> i8 {
     let wide = (i32::from(weight) << shift) + i32::from(sign) * i32::from(noise);

@@ -1,14 +1,15 @@
 //! NVFP4: 4-bit floats E2M1 in blocks of 16 along a row, which share an unsigned E4M3 scale.
 //!
 //! A code holds the sign in bit 3 and one of the magnitudes [`MAGNITUDES`] in bits 0 to 2. Conversions round to nearest, ties to
-//! the even code, and saturate. Two codes per byte, the even element in the low bits.
+//! the even code, and saturate. A byte packs two codes, the even element in the low bits.
 //!
-//! Blocks of integers have the scale 1 if all of them are values of E2M1, as every weight -1, 0, 1 is: then they are exact, and
-//! twice the value is an 8-bit integer. The scale `max / 6` of other integers is not, because 1/6 is not a value of E4M3.
+//! A block of integers has the scale 1 if all of them are values of E2M1, as every weight -1, 0, 1 is: then the block
+//! is exact, and twice a value is an 8-bit integer. A block of other integers has the scale `max / 6`, which E4M3
+//! rounds.
 
 use crate::num::elements::{E4m3, Element as _};
 
-/// Elements that share a scale.
+/// Number of elements that share a scale.
 pub const BLOCK: usize = 16;
 /// Magnitudes of the codes 0 to 7.
 pub const MAGNITUDES: [f32; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
@@ -47,12 +48,13 @@ pub struct Blocks {
     pub scales: Vec<E4m3>,
 }
 
-/// How the scale of a block of integers is chosen.
+/// Rule for the scale of a block of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntegerScale {
-    /// 1 if all integers are values of E2M1, else the largest over 6.
+    /// The scale is 1 if all integers are values of E2M1, else the largest magnitude over 6.
     ExactIfPossible,
-    /// The largest over 6, or 1 for zeros, as in the program that the model comes from.
+    /// The scale is the largest magnitude over 6, or 1 if all integers are 0, as in the published program of evolution
+    /// strategies.
     Largest,
 }
 
@@ -70,7 +72,7 @@ impl Blocks {
         blocks
     }
 
-    /// Encodes floats with a scale of the whole tensor, [`tensor_scale`].
+    /// Encodes a row of floats with `tensor`, the scale of the whole tensor from [`tensor_scale`].
     pub fn of_floats(row: &[f32], tensor: f32) -> Self {
         let mut blocks = Self::default();
         for block in row.chunks(BLOCK) {
@@ -87,19 +89,20 @@ impl Blocks {
         self.scales.push(scale);
     }
 
-    /// Returns the values, which `tensor` scales; 1 for integers.
+    /// Returns the decoded values, multiplied by `tensor`: the scale of the tensor, 1 for integers.
     pub fn values(&self, tensor: f32) -> Vec<f64> {
         let scale = |i: usize| f64::from(self.scales[i / BLOCK].to_f32()) * f64::from(tensor);
         self.codes.iter().enumerate().map(|(i, code)| f64::from(value(*code)) * scale(i)).collect()
     }
 
-    /// Returns two codes per byte.
+    /// Packs two codes per byte, the even element in the low bits.
     pub fn packed(&self) -> Vec<u8> {
         self.codes.chunks(2).map(|pair| pair[0] | pair.get(1).unwrap_or(&0) << 4).collect()
     }
 }
 
-/// Returns the scale of a tensor with the largest magnitude `largest`: the largest block scale becomes the largest E4M3 value.
+/// Returns the scale of a tensor whose largest magnitude is `largest`: the largest block scale is then 448, the largest
+/// E4M3 value.
 pub fn tensor_scale(largest: f32) -> f32 {
     largest / (LARGEST * 448.0)
 }

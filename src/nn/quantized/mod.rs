@@ -1,11 +1,12 @@
-//! Operations with results of 8-bit integers in natural units, without scale factors: half to even, clipped to ±127.
+//! Operations whose results are 8-bit integers in natural units, without scale factors: rounded half to even and
+//! clipped to ±127.
 //!
 //! | operation | result |
 //! |---|---|
 //! | [`cpu::abs_mean_norm`] | `q8(x s / max(1, mean |x|))` per row |
 //! | [`cpu::add`] | `clip(x + round(s o))`: residual addition |
-//! | [`cpu::gelu`] | `q8(s gelu(z))`, with an optional addend before the function |
-//! | [`cpu::embed`] | `q8` of a row of weights with its perturbation |
+//! | [`cpu::gelu`] | `q8(s gelu(z))`; [`cpu::position_gelu`] adds a position to z first |
+//! | [`cpu::embed`] | a row of weights with its perturbation |
 //!
 //! [`ternary`] packs weights of -1, 0 and 1 into 2 bits; [`fp4`] packs integers and floats into NVFP4 blocks.
 

@@ -1,6 +1,7 @@
 //! Weights of -1, 0 and 1 in 2 bits, 16 per 32-bit word.
 //!
-//! Codes are 1, 2 and 3 for -1, 0 and 1; 0 also decodes to 0. Rows are padded with code 2 to whole words.
+//! Codes are 1, 2 and 3 for the weights -1, 0 and 1; code 0 also decodes to 0. Rows are padded with code 2 to whole
+//! words.
 
 /// Number of weights in a word.
 pub const PER_WORD: usize = 16;
@@ -15,7 +16,7 @@ pub enum WordOrder {
 }
 
 impl WordOrder {
-    /// Returns the weight at place k of a word. The order is its own inverse.
+    /// Returns the index of the weight at position k of a word. The mapping is its own inverse.
     pub const fn weight_at(self, k: usize) -> usize {
         match self {
             Self::Linear => k,
@@ -24,12 +25,12 @@ impl WordOrder {
     }
 }
 
-/// Returns the number of words of a row.
+/// Returns the number of words of a row of `columns` weights.
 pub const fn words_per_row(columns: usize) -> usize {
     columns.div_ceil(PER_WORD)
 }
 
-/// Packs rows of weights; values other than -1 and 1 count as 0.
+/// Packs rows of `columns` weights, one word after the other; values other than -1 and 1 count as 0.
 pub fn pack(weights: &[i8], columns: usize, order: WordOrder) -> Vec<u32> {
     let code = |w: Option<&i8>| match w {
         Some(-1) => 1,
@@ -40,7 +41,7 @@ pub fn pack(weights: &[i8], columns: usize, order: WordOrder) -> Vec<u32> {
     weights.chunks_exact(columns.max(1)).flat_map(|row| row.chunks(PER_WORD).map(word)).collect()
 }
 
-/// Unpacks the weights of rows of `columns`.
+/// Unpacks rows of `columns` weights that [`pack`] packed in the same order.
 pub fn unpack(words: &[u32], columns: usize, order: WordOrder) -> Vec<i8> {
     let value = |word: u32, k: usize| match word >> (2 * k) & 3 {
         1 => -1,

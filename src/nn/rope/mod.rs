@@ -17,7 +17,7 @@ pub use cpu::apply;
 
 use super::{embedding::sinusoid, real::Real};
 
-/// Which elements of a head form a pair.
+/// Elements of a head that form a pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum RopeLayout {
     /// Elements 2i and 2i + 1, as in the paper.

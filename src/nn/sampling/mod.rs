@@ -57,7 +57,7 @@ pub const TOP: usize = 10;
 /// Reason why no token was sampled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SamplingError {
-    /// A logit is NaN or +infinity, or none is finite; holds its index.
+    /// A logit is NaN or +infinity, or no logit is finite; contains the index of the first such logit.
     #[error("logit {0} is NaN or infinite: the model has diverged")]
     NonFinite(usize),
     /// There are no logits.
@@ -69,7 +69,8 @@ pub enum SamplingError {
 }
 
 impl Sampling {
-    /// Samples the token of a step. Tokens with logit -infinity are never sampled. Fails as [`Sampling::candidates`].
+    /// Samples the token of a step. Tokens with logit -infinity are never sampled. Fails as [`Sampling::candidates`]
+    /// does.
     pub fn draw(&self, logits: &[f32], step: u64) -> Result<Drawn, SamplingError> {
         let candidates = self.candidates(logits)?;
         let [high, low, ..] = Draw { seed: self.seed, purpose: Purpose::Sampling, step, lane: self.sequence }.words();

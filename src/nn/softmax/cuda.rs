@@ -23,11 +23,11 @@ device_struct! {
         rows: u64,
         /// Elements of the bias from a batch entry to the next
         bias_batch: u64,
-        /// The same of a head
+        /// Elements of the bias from a head to the next
         bias_head: u64,
-        /// The same of a query
+        /// Elements of the bias from a query to the next
         bias_query: u64,
-        /// The same of a key
+        /// Elements of the bias from a key to the next
         bias_key: u64,
         /// Heads of a batch entry
         heads: u32,

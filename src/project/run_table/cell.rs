@@ -31,13 +31,13 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// Creates a cell with a text; an empty text is no value.
+    /// Creates a cell with a text; an empty text gives an empty cell.
     pub fn text_of(text: impl Into<String>) -> Self {
         let text = text.into();
         if text.is_empty() { Self::Empty } else { Self::Text(text) }
     }
 
-    /// Creates a cell with a finite number; other numbers are no value.
+    /// Creates a cell with a finite number; other numbers give an empty cell.
     pub fn number_of(number: f64) -> Self {
         if number.is_finite() { Self::Number(number) } else { Self::Empty }
     }

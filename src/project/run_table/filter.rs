@@ -124,7 +124,8 @@ fn word(text: &str, ends: fn(char) -> bool) -> Result<(&str, &str), String> {
     Ok(text.split_at(end))
 }
 
-/// Reads an operator at the start of a text, with spaces before a comparison. Returns its symbol, and the rest of the text.
+/// Reads an operator at the start of a text, with spaces before a comparison. Returns its symbol, and the rest of the
+/// text; `None` if the text does not begin with an operator.
 fn operator(text: &str) -> Option<(&'static str, Operator, &str)> {
     if let Some(rest) = text.strip_prefix(':') {
         return Some((":", Operator::Has, rest));
@@ -134,7 +135,7 @@ fn operator(text: &str) -> Option<(&'static str, Operator, &str)> {
     symbol.map(|(symbol, operator)| (*symbol, *operator, &text[symbol.len()..]))
 }
 
-/// Converts a typed value to a value of a column. Fails if a number is expected and the text is none.
+/// Converts a typed value to a value of a column. Fails if a number is expected and the text is not a number.
 fn cell(column: &Column, typed: &str) -> Result<Cell, String> {
     if !column.quantity.is_number() {
         return Ok(Cell::Text(typed.to_owned()));

@@ -1,4 +1,4 @@
-//! The fixed columns of runs: what the manifest and the user's labels say.
+//! The fixed columns of runs, from the manifest and the user's labels.
 
 use super::{
     cell::Cell,

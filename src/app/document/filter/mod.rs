@@ -22,7 +22,7 @@ pub struct FilterMask {
     set: &'static str,
     mask: Option<Arc<Vec<bool>>>,
     n: u32,
-    /// Incremented whenever the shown elements change.
+    /// Counter of the changes of the shown elements.
     pub generation: u64,
 }
 

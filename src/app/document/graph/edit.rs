@@ -57,7 +57,8 @@ fn add_node(params: &mut dyn Params, lists: GraphLists) -> Item {
     item
 }
 
-/// Names a node that has no name after the noun and a number: `Population 2`. Has no effect in lists of other roles.
+/// Gives a node without a name the noun of a node and a number as its name: `Population 2`. Has no effect if the
+/// parameters describe no graph.
 pub fn name_node(params: &mut dyn Params, node: usize) {
     let Some(lists) = GraphLists::of(params) else { return };
     let id = at(lists.nodes, node, lists.name);
@@ -73,7 +74,7 @@ pub fn names(params: &dyn Params) -> Vec<String> {
     (0..params.len(lists.nodes as u8)).map(|i| text(params, at(lists.nodes, i, lists.name))).collect()
 }
 
-/// Returns the first of `stem 1`, `stem 2`, … that is no name of a node.
+/// Returns the first of `stem 1`, `stem 2`, … that is not the name of a node. A stem other than the noun begins at 2.
 fn free_name(params: &dyn Params, lists: GraphLists, stem: &str) -> String {
     let names = names(params);
     let first = 1 + usize::from(stem != items::item_noun(params.groups()[lists.nodes]));
@@ -107,8 +108,8 @@ fn connect(params: &mut dyn Params, lists: GraphLists, (from, to): (usize, usize
     (lists.edges, item)
 }
 
-/// Duplicates an item of a list behind the item. The copy of a node has a free name, and a copy of each edge and of each item
-/// that belongs to the node.
+/// Inserts a copy of an item after the item, and returns the copy. The copy of a node has a free name, and a copy of
+/// each edge and of each item that belongs to the node.
 pub fn duplicate(params: &mut dyn Params, (group, item): Item) -> Item {
     let copy = (group, item + 1);
     let lists = GraphLists::of(params).filter(|lists| lists.nodes == group);

@@ -4,7 +4,7 @@ use super::{Graph, places::Places};
 use crate::{app::document::items::Item, kinds::Model};
 use std::sync::Arc;
 
-/// Graph of the open document, the selected item, and the positions of the nodes, which are no part of the document.
+/// Graph of the open document, the selected item, and the positions of the nodes, which are not part of the document.
 #[derive(Default)]
 pub struct EditedGraph {
     /// The graph; `None` if the document describes none.

@@ -33,7 +33,7 @@ pub struct GraphLists {
 }
 
 impl GraphLists {
-    /// Finds the lists; `None` if the parameters have none, or if the lists do not apply to the present values.
+    /// Finds the lists; `None` if the parameters have none, or if the lists do not apply to the current values.
     pub fn of(params: &dyn Params) -> Option<Self> {
         let (nodes, edges) = (list(params, Role::Nodes)?, list(params, Role::Edges)?);
         let is_shown = params.shows_group(nodes as u8) && params.shows_group(edges as u8);
@@ -54,7 +54,7 @@ impl GraphLists {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Node {
     pub name: String,
-    /// Number of elements; 1 without a field of that role.
+    /// Number of elements; 1 if nodes have no field for a size.
     pub size: f64,
     /// Reason why the node cannot be built; `None` if it can.
     pub problem: Option<String>,
@@ -69,7 +69,7 @@ pub struct Edge {
     pub to: Option<usize>,
     /// Names of both nodes: `E → I`.
     pub title: String,
-    /// Median weight of a connection; 1 without a field of that role.
+    /// Median weight of a connection; 1 if edges have no field for a weight.
     pub weight: f64,
     /// Predicted number of connections; `None` if it is unknown.
     pub connections: Option<u64>,
@@ -78,7 +78,7 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// Returns the predicted sum of the absolute weights; that of one connection if their number is unknown.
+    /// Returns the predicted sum of the absolute weights; the weight of one connection if their number is unknown.
     pub fn total_weight(&self) -> f64 {
         self.weight.abs() * self.connections.unwrap_or(1) as f64
     }

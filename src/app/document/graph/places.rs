@@ -7,7 +7,7 @@ pub type Place = [f32; 2];
 
 /// Margin that nodes keep from the edge of the view, as a fraction of its size.
 const MARGIN: f32 = 0.08;
-/// Distance below which two nodes are too close for a new one.
+/// Distance from a node below which a position is not free.
 const CLOSE: f32 = 0.24;
 /// Positions of nodes that are added one by one, as long as they are free.
 const SEATS: [Place; 8] =
@@ -41,7 +41,8 @@ impl Places {
         }
     }
 
-    /// Gives every node without a position one: all on a circle if none has a position, otherwise each a free one.
+    /// Places every node without a position: on a circle if there are more than two nodes and none has a position,
+    /// otherwise each at a free position.
     pub fn arrange<'a>(&mut self, names: impl Iterator<Item = &'a str> + Clone) {
         let n = names.clone().count();
         if n > SEATS.len().min(2) && names.clone().all(|name| !self.0.contains_key(name)) {
@@ -56,7 +57,7 @@ impl Places {
         }
     }
 
-    /// Returns the positions of these nodes only.
+    /// Returns the positions of the nodes with the given names.
     pub fn only<'a>(&self, names: impl Iterator<Item = &'a str>) -> Self {
         Self(names.filter_map(|name| Some((name.to_owned(), *self.0.get(name)?))).collect())
     }
@@ -68,7 +69,8 @@ fn on_circle(i: usize, n: usize) -> Place {
     [0.5 + 0.33 * angle.sin(), 0.5 - 0.33 * angle.cos()]
 }
 
-/// Returns the first free seat; if all are taken, the point of a grid with the largest distance from all nodes.
+/// Returns the first free position of [`SEATS`]; if none is free, the point of a grid with the largest distance from
+/// all nodes.
 fn free_place(others: &[Place]) -> Place {
     let gap = |place: &Place| {
         let distance = |other: &Place| (place[0] - other[0]).hypot(place[1] - other[1]);

@@ -40,7 +40,8 @@ pub fn follow(project: &mut Project, before: &Project) -> Option<(String, String
     Some((old, new))
 }
 
-/// Returns the old and the new name if exactly one differs, the old one is no name any more and the new one was none.
+/// Returns the old and the new name if exactly one differs, the old one is not in `now` and the new one was not in
+/// `before`.
 fn renamed(before: &[String], now: &[String]) -> Option<(String, String)> {
     let mut differing = before.iter().zip(now).filter(|(a, b)| a != b);
     let ((old, new), None) = (differing.next()?, differing.next()) else { return None };
@@ -83,7 +84,7 @@ fn follow_paths(params: &mut dyn Params, list: &str, old: &str, new: &str) {
     }
 }
 
-/// Returns a query with a label of a column renamed; `None` if the query does not contain it or is invalid.
+/// Returns a query with a label of a column renamed; `None` if the query does not contain the label or is invalid.
 fn in_query(text: &str, column: &str, old: &str, new: &str) -> Option<String> {
     let mut places = vec![];
     labels_in(&query::parse(text).ok()?, column, old, &mut places);

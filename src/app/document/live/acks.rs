@@ -36,8 +36,8 @@ impl EditAcks {
         self.pending.push_back(change);
     }
 
-    /// Notes that the engine has applied an edit before step `step`. Edits of lists, texts and switches may make rejected
-    /// edits valid.
+    /// Records that the engine has applied an edit before step `step`. Edits of lists, texts and switches may make
+    /// rejected edits valid.
     pub fn applied(&mut self, change: &Change, step: u64) {
         self.answered(change);
         self.applied.insert(change.id, step);
@@ -47,7 +47,7 @@ impl EditAcks {
         }
     }
 
-    /// Notes that the engine needs a rebuild to apply an edit.
+    /// Records that the engine needs a rebuild to apply an edit.
     pub fn needs_rebuild(&mut self, change: &Change) {
         self.answered(change);
     }

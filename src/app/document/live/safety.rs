@@ -80,7 +80,7 @@ impl Safety {
 }
 
 impl Live {
-    /// Starts the safety recording of a simulation of a project at its present step.
+    /// Starts the safety recording of a simulation of a project at its current step.
     pub(super) fn start_safety_recording(&mut self, project: &Project) {
         self.safety.current = None;
         let (Some(parent), true) = (&self.safety.folder, self.safety.limit_bytes > 0) else { return };
@@ -132,7 +132,7 @@ impl Live {
         }
     }
 
-    /// Notes that a run on disk contains everything up to a step.
+    /// Records that a run on disk contains everything up to a step.
     pub(super) fn recorded_up_to(&mut self, computed: Duration, step: u64) {
         self.safety.recorded = (computed, step);
     }

@@ -50,14 +50,14 @@ impl Baseline {
         }
     }
 
-    /// Returns the mean duration of a launch, nanoseconds; `None` if the kernel is not in the baseline.
+    /// Returns the mean duration of a launch, nanoseconds; `None` if the baseline contains no launch of the kernel.
     pub fn mean_of(&self, kernel: &str) -> Option<f64> {
         let (_, launches, nanos) = self.rows.iter().find(|r| r.0 == kernel)?;
         (*launches > 0).then(|| *nanos as f64 / *launches as f64)
     }
 
-    /// Returns the relative change of the mean launch time, where 0.1 is 10 % longer; `None` if the kernel is not in the
-    /// baseline.
+    /// Returns the relative change of the mean launch time, where 0.1 is 10 % longer; `None` if the baseline contains
+    /// no launch of the kernel.
     pub fn change(&self, timing: &Timing) -> Option<f64> {
         let before = self.mean_of(timing.name).filter(|mean| *mean > 0.0)?;
         Some(timing.mean_nanos() / before - 1.0)

@@ -38,7 +38,7 @@ pub struct Profile {
     names: Vec<&'static str>,
     clock: Clock,
     epoch: u64,
-    /// Incremented when sums over the range may have changed.
+    /// Counter of the changes after which sums over the range may differ.
     generation: u64,
     sums: (u64, Rc<Vec<Timing>>),
 }

@@ -35,7 +35,7 @@ pub struct Sweeping {
     pub progress: Arc<Progress>,
     /// Number of runs.
     pub n: usize,
-    /// Number of runs that have ended, also those that failed.
+    /// Number of runs that have ended, including failed runs.
     pub n_ended: usize,
     since: Instant,
     /// Time from the start of the sweep to the end of the last run.

@@ -33,7 +33,7 @@ pub struct SweptAxis {
 /// Parameters of a sweep, and the seeds of each combination of values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweptValues {
-    /// Name of the sweep in the list of sweeps: those of its parameters, unless the user chose another.
+    /// Name of the sweep in the list of sweeps: the names of its parameters, unless the user chose another name.
     pub name: String,
     /// Swept parameters, one or two.
     pub axes: Vec<SweptAxis>,
@@ -161,7 +161,7 @@ pub fn values(spec: &ParamSpec, text: &str, scale: Scale) -> Result<Vec<SweptVal
 
 /// Parses one value or a range of values. Fails if a number is malformed or the range does not state the number of values.
 fn part_values(spec: &ParamSpec, part: &str, scale: Scale) -> Result<Vec<Value>, String> {
-    // The bounds of a distribution, `normal(30, 2) in 5..40`, are no range of values.
+    // The bounds of a distribution, `normal(30, 2) in 5..40`, are not a range of values.
     let range = part.split_once("..").filter(|_| !part.contains('('));
     let Some((from, rest)) = range else { return Ok(vec![path::parse_value(spec, part)?]) };
     let Some((to, n)) = rest.rsplit_once('/') else {

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 /// Ratio of the widths of adjacent levels, except to the coarsest.
 const RATIO: u64 = 4;
-/// Maximum number of levels besides the coarsest.
+/// Maximum number of levels in addition to the coarsest.
 const MAX_FINER: usize = 8;
 /// Minimum number of bins of a level.
 const MIN_BINS: usize = 2;
@@ -122,7 +122,8 @@ impl<B: Merge> BinPyramid<B> {
         }
     }
 
-    /// Merges pairs of the coarsest level, and inserts a level if the ratio to the next finer one has become large.
+    /// Merges pairs of bins of the coarsest level, and inserts a level if the ratio to the next finer one has become
+    /// large.
     fn fold(&mut self) {
         let n_finer = self.levels.len() - 1;
         let Some(coarsest) = self.levels.last_mut() else { return };
@@ -172,7 +173,7 @@ impl<B: Merge> BinPyramid<B> {
         self.levels.iter().map(|level| level.bins.len()).sum()
     }
 
-    /// Iterates over all bins for changes of their contents. Number and widths of the bins stay.
+    /// Iterates over all bins for changes of their contents. Number and widths of the bins stay unchanged.
     pub fn bins_mut(&mut self) -> impl Iterator<Item = &mut B> {
         self.levels.iter_mut().flat_map(|level| &mut level.bins).map(|(_, bin)| bin)
     }
@@ -203,7 +204,7 @@ mod tests {
         pyramid.change(step, || 0, |n| *n += 1);
     }
 
-    /// Counts in random runs whose events mostly have short distances and some long ones, with a changing number of bins.
+    /// Counts events in random runs, most at short and some at long distances, with a changing number of bins.
     #[test]
     fn counts_are_conserved_over_all_levels() {
         for seed in 0..60 {

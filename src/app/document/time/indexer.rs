@@ -1,4 +1,4 @@
-//! Thread that indexes spikes. The window's thread only hands batches over and takes finished snapshots.
+//! Thread that indexes spikes. The window's thread only sends batches and takes finished snapshots.
 
 use super::Train;
 use crate::sim::{ProbeId, Spike};

@@ -78,8 +78,8 @@ impl LastSpikes {
         }
     }
 
-    /// Returns for each of `n` elements the number of steps from its last spike before the relative step `at` to `at`; −1
-    /// without a spike.
+    /// Returns, for each of `n` elements, the number of steps from its last spike before the relative step `at` to
+    /// `at`; −1 without a spike.
     pub fn since(&self, history: &History, at: u32, n: usize) -> Vec<f32> {
         let before = self.checkpoints.partition_point(|c| c.last_step < at);
         let checkpoint = before.checked_sub(1).and_then(|i| self.checkpoints.get(i));

@@ -40,7 +40,8 @@ impl Chart<'_> {
     }
 }
 
-/// Returns the scale of states with a margin, and whether all values are positive. The scale is logarithmic only if they are.
+/// Returns the scale of states with a margin, and whether all values are positive. The scale is logarithmic if
+/// `wants_log` and all values are positive.
 pub fn scale_of(states: &[(u64, State)], wants_log: bool) -> (Scale, bool) {
     let ends = states.iter().map(|(_, s)| (s.quantiles[0], s.quantiles[QUANTILES.len() - 1]));
     let (low, high) = ends.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), (c, d)| (a.min(c), b.max(d)));

@@ -23,7 +23,7 @@ const HEIGHT: f32 = 15.0;
 const RADIUS: [f32; 2] = [3.5, 7.0];
 
 /// Draws the markers of the displayed state, if it is visible, and handles their pointer input. `opened` is the element for which
-/// the context menu was opened. Returns the element under the pointer.
+/// the context menu was opened. Returns the element under the pointer; `None` if there is none.
 pub fn ui(
     ui: &Ui,
     chart: &Chart<'_>,

@@ -7,7 +7,8 @@ pub const CAPACITY: usize = 2048;
 /// Factor of the neighbouring distances above which a distance is a gap.
 const GAP: u64 = 8;
 
-/// Entries with their steps. If it is full, every second entry is removed and the interval doubles.
+/// Entries with their steps. If there are more than [`CAPACITY`], every second entry is removed and the interval
+/// doubles.
 #[derive(Clone, Debug)]
 pub struct Thinned<T> {
     entries: Vec<(u64, T)>,

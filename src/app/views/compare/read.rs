@@ -49,7 +49,7 @@ pub struct RunSeries {
     pub levels: Vec<Level>,
     /// Running time by step; empty if it was not recorded.
     pub wall_clock: Arc<StepCurve>,
-    /// Group whose rate this is; `None` for a recorded series.
+    /// Group whose rate the series is; `None` for a recorded series.
     pub group: Option<CountedGroup>,
     /// Whether the values are angles.
     pub is_angle: bool,
@@ -66,7 +66,7 @@ pub struct Summarised {
     pub key: Option<(String, String)>,
     /// Statistics of each lane; empty if the run did not record the series.
     pub lanes: Vec<Summary>,
-    /// Group whose rate this is; `None` for a recorded series.
+    /// Group whose rate the series is; `None` for a recorded series.
     pub group: Option<CountedGroup>,
 }
 

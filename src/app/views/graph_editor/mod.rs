@@ -1,5 +1,5 @@
-//! Editor of the graph that the parameters describe: nodes as circles, edges as lines. It fits any kind with lists of nodes and
-//! edges, and draws what it can of an incomplete graph.
+//! Editor of the graph that the parameters describe: nodes are circles, edges are lines. It fits any kind with lists of
+//! nodes and edges, and also draws incomplete graphs.
 
 mod menus;
 mod paint;
@@ -106,7 +106,7 @@ impl GraphEditor {
         let hint = "Click the first circle, then the second. Or drag from the rim of a circle";
         if connect.on_hover_text(hint).clicked() {
             self.connects = !self.connects;
-            // A selected circle is where the connection starts, so that it needs no pointer.
+            // The connection starts at the selected circle, so that the keyboard suffices to choose it.
             let selected = ctx.graph.selected.filter(|(list, _)| *list == graph.lists.nodes);
             self.source = selected.map(|(_, node)| node).filter(|_| self.connects);
         }
@@ -138,7 +138,7 @@ impl GraphEditor {
     }
 }
 
-/// Draws the notice of a graph without nodes. A double-click adds a node, as it does beside others.
+/// Draws the notice of a graph without nodes. A double-click adds a node, as on the background of other graphs.
 fn empty_ui(ui: &mut Ui, canvas: Rect, ctx: &mut ViewCtx<'_>, graph: &Arc<Graph>) {
     let [noun, edge, _] = &graph.nouns;
     let title = format!("No {noun}s yet");

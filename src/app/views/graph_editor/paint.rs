@@ -98,7 +98,7 @@ fn line(painter: &Painter, tokens: &Tokens, curve: &Curve, edge: &Edge, width: f
     }
 }
 
-/// Writes the name that no node has at the open end of a line.
+/// Writes the name of the missing node at the open end of a line.
 fn unknown_node(ui: &Ui, painter: &Painter, tokens: &Tokens, curve: &Curve, edge: &Edge) {
     let Some((from, to)) = edge.title.split_once(" → ") else { return };
     let (name, open, inside) = match (edge.from, edge.to) {

@@ -20,7 +20,7 @@ pub enum Gesture {
     /// The pointer is up, or drags nothing.
     #[default]
     None,
-    /// A circle is moved; the second value leads from the pointer to its centre.
+    /// A circle is moved; the second value is the vector from the pointer to its centre.
     Move(usize, Vec2),
     /// A line is drawn from a circle.
     Connect(usize),
@@ -194,7 +194,7 @@ impl GraphEditor {
     }
 }
 
-/// Selects an item that is clicked, and notes the item that is under the pointer or has the focus.
+/// Selects an item that is clicked, and records it in `seen` if it is under the pointer or has the focus.
 fn respond(response: &Response, ctx: &mut ViewCtx<'_>, item: Item, seen: &mut Seen) {
     if response.clicked() || response.secondary_clicked() {
         ctx.requests.push(ViewRequest::Graph(GraphEdit::Select(Some(item))));

@@ -1,4 +1,4 @@
-//! Geometry of the graph: circles, curves between them, and the places of what belongs to a node.
+//! Geometry of the graph: circles, curves between them, and the marks of items that belong to a node.
 
 use crate::app::document::graph::{
     Edge, Graph,
@@ -7,18 +7,19 @@ use crate::app::document::graph::{
 use egui::{Pos2, Rect, Vec2, pos2};
 use std::f32::consts::{FRAC_PI_2, TAU};
 
-/// Range of the radius of the largest circle, and of all others, points.
+/// Range of the radius of the largest circle, points.
 const LARGEST: (f32, f32) = (22.0, 58.0);
+/// Smallest radius of a circle, points.
 const SMALLEST: f32 = 15.0;
-/// Width beyond the border of a circle in which a drag connects, and inside of it, points.
+/// Widths of the rim, on which a drag connects, outside and inside of the border of a circle, points.
 pub const RIM: (f32, f32) = (7.0, 6.0);
 /// Length of the mark at the end of a line, points.
 pub const END: f32 = 11.0;
-/// Distance of lines between the same two circles, points.
+/// Distance between lines that connect the same two circles, points.
 const APART: f32 = 26.0;
 /// Number of straight pieces of a curve.
 const PIECES: usize = 24;
-/// Distance of the pointer from a line that it hits, points.
+/// Largest distance of the pointer from a line that it hits, points.
 const HIT: f32 = 6.0;
 
 /// Circle of a node.
@@ -57,7 +58,7 @@ pub struct Curve {
     pub points: Vec<Pos2>,
     /// Direction at the end of the line.
     pub towards: Vec2,
-    /// Whether the node at the end is known; otherwise the line ends in the open.
+    /// Whether the node at the end is known; otherwise the end is open.
     pub is_complete: bool,
 }
 
@@ -113,14 +114,14 @@ impl Scene {
         scene
     }
 
-    /// Returns the node whose circle contains a point; the nearest of several.
+    /// Returns the node whose circle contains a point, the nearest of several; `None` if no circle does.
     pub fn node_at(&self, at: Pos2) -> Option<usize> {
         let hit = self.discs.iter().enumerate().filter(|(_, disc)| disc.contains(at));
         let distance = |disc: &Disc| disc.centre.distance(at);
         hit.min_by(|(_, a), (_, b)| distance(a).total_cmp(&distance(b))).map(|(node, _)| node)
     }
 
-    /// Returns the edge whose line is near a point.
+    /// Returns the first edge whose line is near a point; `None` if no line is.
     pub fn edge_at(&self, at: Pos2) -> Option<usize> {
         self.curves.iter().position(|curve| curve.as_ref().is_some_and(|curve| curve.is_hit(at)))
     }
@@ -186,7 +187,7 @@ impl Scene {
         disc.border(Vec2::angled(angle)) + Vec2::angled(angle) * (14.0 + disc.radius * 0.25)
     }
 
-    /// Returns the direction from the mean of the other circles to a circle; upwards for a single one.
+    /// Returns the direction from the mean of the other circles to a circle, radians; upwards for a single circle.
     fn outward(&self, node: usize, canvas: Rect) -> f32 {
         let others: Vec<Pos2> =
             self.discs.iter().enumerate().filter(|(i, _)| *i != node).map(|(_, disc)| disc.centre).collect();

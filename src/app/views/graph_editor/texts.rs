@@ -12,7 +12,8 @@ const MAX_PROBLEMS: usize = 3;
 /// Height of a line of the list of problems, points.
 const LINE: f32 = 22.0;
 
-/// Describes what a build would make: `1,000 neurons  |  100,000 connections  |  0.8 MB`. A narrow panel omits the last items.
+/// Describes the network that a build would create: `1,000 neurons  |  100,000 connections  |  0.8 MB`. A narrow panel
+/// omits the last items.
 pub fn caption(graph: &Graph) -> String {
     let [node, edge, elements] = &graph.nouns;
     let count = |n: usize, noun: &str| text::counted(n as u64, &format!("{noun}s"));

@@ -26,7 +26,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Divides a canvas into areas, with room for these names of rows.
+    /// Divides a canvas into areas, with room for the names of the rows.
     pub fn of(ui: &Ui, canvas: Rect, names: &[AxisLabel]) -> Self {
         let font = kit::small(ui);
         let width = |n: &AxisLabel| ui.painter().layout_no_wrap(n.text.clone(), font.clone(), Color32::WHITE).size().x;
@@ -100,7 +100,7 @@ fn image(columns: usize, values: &[f32], order: &[usize], ink: &ColorScale) -> C
     ColorImage::new([columns, order.len()], order.iter().flat_map(row).collect())
 }
 
-/// Draws names left of their rows: as many as fit, and that of the row under the pointer.
+/// Draws names left of their rows: as many as fit, and the name of the row under the pointer.
 pub fn names(ui: &Ui, canvas: Rect, layout: &Layout, names: &[&AxisLabel], hovered: Option<usize>, tokens: &Tokens) {
     let (painter, font) = (ui.painter_at(canvas), kit::small(ui));
     let height = layout.row(0).height();

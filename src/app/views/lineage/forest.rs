@@ -114,7 +114,8 @@ pub struct Forest {
 }
 
 impl Forest {
-    /// Returns for each line whether it lives in a slot that the mask includes, or is an ancestor of such a line.
+    /// Returns, for each line, whether its individual is alive in a slot that the mask includes, or the line is an
+    /// ancestor of such a line.
     pub fn shown(&self, mask: &[bool]) -> Vec<bool> {
         let is_shown = |slot: u32| mask.get(slot as usize).copied().unwrap_or(true);
         let living = self.lines.iter().map(|l| l.died == ALIVE && l.slot.is_none_or(is_shown));
@@ -245,7 +246,7 @@ impl Forest {
         self.by_slot.iter().map(|(slot, line)| (*slot, *line))
     }
 
-    /// Returns for each line whether it is alive or an ancestor of a living one.
+    /// Returns, for each line, whether it is alive or an ancestor of a living one.
     pub fn survivors(&self) -> Vec<bool> {
         let mut keep: Vec<bool> = self.lines.iter().map(|l| l.died == ALIVE).collect();
         self.add_ancestors(&mut keep);
@@ -284,7 +285,7 @@ pub mod tests {
     use crate::sim::{Attributes, Birth, Death};
 
     impl Forest {
-        /// Returns the line that lives in a slot now.
+        /// Returns the line whose individual occupies a slot now; `None` for a free slot.
         pub fn at_slot(&self, slot: u32) -> Option<u32> {
             self.by_slot.get(&slot).copied()
         }

@@ -108,7 +108,7 @@ impl Layout {
     }
 }
 
-/// Returns for each line whether it lives in a selected slot or is the one last clicked.
+/// Returns, for each line, whether its individual occupies a selected slot, or the line was clicked last.
 fn marked(forest: &Forest, request: &LayoutRequest) -> Vec<bool> {
     let selected: HashSet<u32, HashIds> = request.selected.iter().copied().collect();
     let lives_there = |slot: u32| selected.contains(&slot);

@@ -66,7 +66,7 @@ pub struct AxesOffer {
 }
 
 impl AxesOffer {
-    /// Adds what a series with these levels offers.
+    /// Adds the units and items that a series with these levels offers.
     pub fn add(&mut self, unit: &'static str, levels: &[Level]) {
         let units = SeriesUnit::names(levels);
         if !units.is_empty() {

@@ -7,7 +7,8 @@ use crate::{
 };
 use egui::Color32;
 
-/// Finds the first column whose labels include more than half of the lane names, and its set.
+/// Finds the first column whose labels include more than half of the lane names, and its set; `None` if there is no
+/// such column.
 pub fn column_of<'a>(schema: &'a SimSchema, names: &[String]) -> Option<(&'a ElementSet, &'a Column)> {
     let columns = schema.sets.iter().flat_map(|s| s.columns.iter().map(|c| (&**s, c)));
     let fits = |c: &Column| names.iter().filter(|n| c.labels.contains(n)).count() * 2 > names.len();

@@ -21,7 +21,7 @@ pub struct MeasureCursors {
 }
 
 impl MeasureCursors {
-    /// Draws the toggle of the cursors. It places them at a third and two thirds of the visible times, or hides them.
+    /// Draws the toggle, which places the cursors at a third and two thirds of the visible times, or hides them.
     pub fn toggle_ui(&mut self, ui: &mut Ui, line: &Timeline) {
         let mut on = self.at.is_some();
         let hint = "Two cursors that measure Δt and the difference of the values";

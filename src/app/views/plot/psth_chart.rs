@@ -133,7 +133,8 @@ fn paint_around(
     }
 }
 
-/// Returns the colour of a curve: that of its category, otherwise the text colour for the first curve and a categorical one.
+/// Returns the colour of a curve: the colour of its category or named group, otherwise the text colour for the first
+/// curve and a categorical colour for the others.
 fn color(curve: &Curve, i: usize, set: &ElementSet, psth: &Psth, ctx: &ViewCtx<'_>) -> Color32 {
     let column = psth.column().and_then(|name| set.column(name));
     match (curve.of.code, column) {

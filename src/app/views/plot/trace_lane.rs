@@ -11,7 +11,7 @@ pub(super) fn value_text(value: Option<f32>, unit: &str) -> String {
     value.map_or_else(|| "—".to_owned(), |v| kit::with_unit(f64::from((v * 100.0).round() / 100.0), unit))
 }
 
-/// Shortens the label of an element, whose last characters tell it from others: `…40000000001`.
+/// Shortens the label of an element, whose last characters distinguish it from others: `…40000000001`.
 pub(super) fn short_label(label: String) -> String {
     let n = label.chars().count();
     if n > 14 { format!("…{}", label.chars().skip(n - 12).collect::<String>()) } else { label }

@@ -200,7 +200,7 @@ fn set_baseline(sums: &Rc<Vec<Timing>>, ctx: &mut ViewCtx<'_>) {
     ctx.profile.baseline = Some(Baseline::of(name, sums));
 }
 
-/// Returns for each [`When`] whether its columns have data.
+/// Returns, for each [`When`], whether its columns have data.
 fn has_data(sums: &[Timing], ctx: &ViewCtx<'_>) -> [bool; 4] {
     let is_checked = sums.iter().any(|t| t.off.is_some());
     [true, !ctx.schema.kernels.is_empty(), ctx.profile.baseline.is_some(), is_checked]

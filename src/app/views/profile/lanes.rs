@@ -102,7 +102,7 @@ impl Lanes {
         }
     }
 
-    /// Returns the span under the pointer, or the longest one if several share a pixel.
+    /// Returns the span under the pointer, the longest one if several share a pixel; `None` if there is none.
     pub fn span_at<'a>(&self, measured: &'a Measured, scale: Scale, at: Pos2) -> Option<&'a Span> {
         let i = (0..self.0.len()).find(|i| self.rect(*i, scale.plot).contains(at))?;
         let (from, to) = (scale.nanos(at.x - 1.0), scale.nanos(at.x + 1.0));

@@ -41,7 +41,7 @@ fn rate(per_sec: f64) -> String {
     format!("{:.1}{suffix}", per_sec / scale)
 }
 
-/// Returns the text that says which batches are measured, for a panel without data.
+/// Returns the text that states which batches are measured, for a panel without data.
 fn waiting(profile: &Profile) -> String {
     match profile.every {
         0 => format!("One batch in {PROFILE_EVERY}, or fewer, is measured during a run (see Steps)"),

@@ -125,8 +125,8 @@ pub fn read(folder: &Path, wanted: Option<&TappedProbe>, part: Part, groups: &Ru
     })
 }
 
-/// Returns the parameters of a run. One that was edited during the run has no number, so that the run is no point of a sweep over
-/// it.
+/// Returns the parameters of a run. A parameter that was edited during the run has no number, so that the run is not a
+/// point of a sweep over it.
 fn settings_of(history: &ParamHistory) -> BTreeMap<String, Setting> {
     let mut all = settings(&history.first);
     for id in history.edited_ids() {

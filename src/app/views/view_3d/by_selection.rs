@@ -90,7 +90,7 @@ impl View3d {
         }
     }
 
-    /// Returns the categories by selection while they are shown.
+    /// Returns the categories by selection; `None` if they are not shown.
     pub(super) fn by_selection(&self) -> Option<Arc<Column>> {
         self.by_selection.column.get().filter(|_| self.column == BY_SELECTION).cloned()
     }

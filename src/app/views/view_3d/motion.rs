@@ -207,7 +207,7 @@ impl View3d {
         if std::mem::replace(&mut self.placement.framing, framing) != framing {
             (self.camera.yaw, self.camera.pitch) = match framing {
                 Framing::Fixed => (0.0, 0.0),
-                // The height of the cylinder is up.
+                // The axis of the cylinder points up.
                 Framing::Cylinder => (0.0, -1.1),
                 Framing::Box => (0.6, -0.45),
             };

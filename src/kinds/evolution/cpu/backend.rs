@@ -68,7 +68,7 @@ impl CpuBackend {
         }
     }
 
-    /// Returns the losses of an earlier call for the same generation, or missing ones.
+    /// Returns the losses that a stopped call for the same generation computed; `None` for the other pairs.
     fn known_losses(&mut self, input: &GenerationInput<'_>) -> Vec<Option<[i64; 2]>> {
         let is_same = |p: &Partial| {
             (p.number, &p.settings, p.course, p.text) == (input.number, input.settings, input.course, input.text.hash)
@@ -77,8 +77,8 @@ impl CpuBackend {
         partial.map_or_else(|| vec![None; input.course.pairs], |partial| partial.losses)
     }
 
-    /// Returns the parts of a buffer that a range of the layout covers: tensor, elements within the tensor, and place in the
-    /// range.
+    /// Returns the parts of a buffer that a range of the layout covers: tensor, elements within the tensor, and offset
+    /// in the range.
     fn parts(&self, range: Range<usize>) -> Vec<(usize, Range<usize>, usize)> {
         let part = |(tensor, view): (usize, Range<usize>)| {
             let (from, to) = (view.start.max(range.start), view.end.min(range.end));

@@ -39,7 +39,7 @@ impl TextNetwork for Copied {
     }
 }
 
-/// Text that is read token by token: attention of all layers, and the logits of the last call.
+/// Decoder of one text: the attention state of all layers, and the logits of the last call.
 pub struct Decoding<'a> {
     model: Model<'a>,
     layers: Vec<Sequence>,

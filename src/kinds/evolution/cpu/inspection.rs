@@ -29,7 +29,7 @@ impl Model<'_> {
     }
 }
 
-/// Returns normalised queries and used keys, `[tokens, H]` each.
+/// Returns the queries q̂ and the keys κ of the delta rule, `[tokens, H]` each.
 fn normalised(network: &Network, layer: &LayerValues<'_>) -> [Vec<f32>; 2] {
     let (mut queries, mut keys, width) = (layer.query.to_vec(), layer.key.to_vec(), network.sizes.width);
     for (query, key) in queries.chunks_exact_mut(width).zip(keys.chunks_exact_mut(width)) {
@@ -38,7 +38,7 @@ fn normalised(network: &Network, layer: &LayerValues<'_>) -> [Vec<f32>; 2] {
     [queries, keys]
 }
 
-/// Returns the products of queries with keys of the same and of earlier tokens, 0 elsewhere.
+/// Returns the products of queries with keys of the same and of earlier tokens, `[tokens, tokens]`; 0 elsewhere.
 fn attention(network: &Network, layer: &LayerValues<'_>) -> Vec<f32> {
     let ([queries, keys], width) = (normalised(network, layer), network.sizes.width);
     let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();

@@ -10,9 +10,10 @@
 //! | [`backend`] | backend of the simulation |
 //! | `inspection` | values of the unperturbed model for views |
 //!
-//! All rows of all sequences pass a layer together. For a member of sign s, perturbation E and scale σ = 2^-shift, every matrix W
-//! is replaced by the integers `(W << shift) + s E`. Their product with 8-bit activations is exact, and is scaled by
-//! `2^-shift / sqrt(columns)`. Operations on floats are f32, rounded once each, in the order written.
+//! A layer is computed for all rows of all sequences together. For a member of sign s, perturbation E and scale σ =
+//! 2^-shift, every matrix W is replaced by the integers `(W << shift) + s E`. Their product with 8-bit activations is
+//! exact, and is scaled by `2^-shift / sqrt(columns)`. Operations on floats are f32, rounded once each, in the order
+//! written.
 
 pub mod backend;
 pub mod decoder;
@@ -40,7 +41,7 @@ use crate::{
     num::exact,
 };
 
-/// Units per 1 of the exponentials in the denominator of a softmax.
+/// Fixed-point units per 1.0 of the exponentials in the denominator of a softmax.
 const EXP_UNITS: f32 = 1_073_741_824.0;
 
 /// Members that are evaluated together, each on the same number of sequences.
@@ -56,7 +57,7 @@ pub struct Members<'a> {
 #[derive(Clone, Copy)]
 pub struct Member<'a> {
     pub noise: Noise<'a>,
-    /// 1, -1, or 0.
+    /// Sign of the perturbation: 1 or -1; 0 for the unperturbed model.
     pub sign: i8,
 }
 
@@ -76,7 +77,7 @@ impl Member<'static> {
     pub const UNPERTURBED: Self = Self { noise: Noise::None, sign: 0 };
 }
 
-/// Values of a layer, all rows.
+/// Values of a layer for all rows.
 pub struct LayerValues<'a> {
     pub layer: usize,
     /// Residual stream before the layer, `[rows, H]`.
@@ -98,7 +99,7 @@ pub struct LayerValues<'a> {
     pub mlp_output: &'a [f32],
 }
 
-/// Values that the forward pass computes, all rows.
+/// Values that the forward pass computes for all rows.
 pub enum Observation<'a> {
     /// Values of a layer.
     Layer(LayerValues<'a>),
@@ -126,8 +127,8 @@ impl Network {
         self.forward(members, tokens, &mut [], observe)
     }
 
-    /// Returns the logits of every row, as [`Network::logits`]. With `continued`, the attention of each layer, the tokens are the
-    /// next ones of a single sequence; otherwise every sequence begins.
+    /// Returns the logits of every row, as [`Network::logits`]. With `continued`, the attention state of each layer,
+    /// the tokens continue a single sequence; if it is empty, every sequence begins at its first token.
     fn forward(
         &self,
         members: Members<'_>,
@@ -305,7 +306,7 @@ pub fn loss(logits: &[f32], target: u16) -> i64 {
     (nats * LOSS_UNITS).round_ties_even() as i64
 }
 
-/// Returns the mean of losses of rows, nats.
+/// Returns the mean of losses in units of 2^-24 nat, converted to nats.
 pub fn mean_nats(losses: &[i64]) -> f64 {
     losses.iter().sum::<i64>() as f64 / f64::from(LOSS_UNITS) / losses.len().max(1) as f64
 }

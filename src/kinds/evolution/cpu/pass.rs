@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// A forward pass: rows of each member follow each other.
+/// A forward pass of several members, whose rows follow each other member by member.
 pub struct Pass<'a> {
     pub sizes: &'a Sizes,
     pub members: Members<'a>,
@@ -70,7 +70,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Embeds the tokens of all members, `[rows, H]`.
+    /// Returns the embeddings of the tokens of all members, `[rows, H]`; [`quantized::embed`] defines `is_fixed_point`.
     pub fn embed(&self, tokens: &[u16], is_fixed_point: bool) -> Vec<i8> {
         let width = self.sizes.width;
         let (table, none) = (self.sizes.index(Role::Embedding, 0), vec![0; width]);

@@ -1,4 +1,5 @@
-//! Generations: every pair is drawn, evaluated on both sides, and weighted; the weights change once at the end.
+//! Generations: every pair is drawn, both its members are evaluated, and the pair is weighted; the weights change once
+//! at the end.
 //!
 //! Losses of pairs are sums of integers, and perturbations have addresses. So the result of a generation does not depend on how
 //! many pairs are evaluated together, in how many calls, or on how many threads.
@@ -31,7 +32,7 @@ pub struct State {
     pub shadows: Vec<Vec<f32>>,
     /// Mean squares of Z, of matrices and then of vectors.
     pub mean_squares: Vec<MeanSquare>,
-    /// First and second moments of each tensor, as far as the rule has them.
+    /// First and second moments of each tensor; a moment that the rule lacks is empty.
     pub moments: Vec<[Vec<f32>; 2]>,
 }
 
@@ -48,7 +49,7 @@ impl State {
     }
 }
 
-/// Generation of a population.
+/// One generation of a population: network, settings and text.
 #[derive(Clone, Copy)]
 pub struct Generation<'a> {
     /// Network of all members.
@@ -133,8 +134,9 @@ impl Generation<'_> {
         starts(seed, self.settings.sequences, self.network.sizes.steps, self.text.len())
     }
 
-    /// Computes the losses of both members of each pair in `missing` that has none yet, in units of 2^-24 nat, summed over their
-    /// rows; 0 if the text is too short. Stops between groups of rows; the losses of unfinished pairs are then missing.
+    /// Computes the losses of both members of each pair that has none in `losses`, in units of 2^-24 nat, summed over
+    /// their rows; 0 if the text is too short. Stops between groups of rows; the losses of unfinished pairs are then
+    /// `None`.
     pub fn evaluate(&self, weights: &Weights, losses: &mut [Option<[i64; 2]>], stop: &StopFlag) {
         let rows = 2 * self.settings.sequences * self.network.sizes.steps;
         let mut missing: Vec<(usize, &mut Option<[i64; 2]>)> =

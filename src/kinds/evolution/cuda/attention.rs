@@ -14,13 +14,13 @@ use crate::{
 /// Columns of values per block.
 const COLUMNS: u32 = 64;
 
-/// What the steps of sequences write.
+/// Buffers that the attention of a layer writes.
 pub struct StepBuffers<'a> {
-    /// Products with the second factors of perturbations.
+    /// Products of rows with the second factors of perturbations, `[rows, 3, rank]`.
     pub along: &'a mut Slice<i32>,
-    /// Strengths of steps.
+    /// Strength α of the update at each step, `[rows]`.
     pub alphas: &'a mut Slice<f32>,
-    /// Factors of queries and keys.
+    /// Factors that normalise queries and keys, `[rows, 2]`.
     pub inverses: &'a mut Slice<f32>,
     /// Products of queries and keys with keys.
     pub products: &'a mut Slice<f32>,
@@ -30,20 +30,21 @@ pub struct StepBuffers<'a> {
 
 /// Weights of the gate of a layer.
 pub struct Gate<'a> {
-    /// Weights, from those of the gate on.
+    /// Ternary weights, which begin with those of the gate.
     pub weights: &'a Slice<i8>,
-    /// Weights between those of two members; 0 if all have the same.
+    /// Elements from the weights of one member to those of the next; 0 if all members have the same weights.
     pub stride: u32,
     /// Biases of all layers.
     pub biases: &'a Slice<f32>,
-    /// First of them among all vectors.
+    /// First element of the biases among all vectors.
     pub first_bias: u32,
     /// Index of the layer.
     pub layer: u32,
 }
 
 impl Forward {
-    /// Launches the delta rule of all sequences, from the integer sums of queries, keys and values.
+    /// Launches the delta rule of all sequences, from the integer sums of queries, keys and values. Fails if the device
+    /// fails.
     pub fn attend(
         &self,
         pass: &mut Pass,
@@ -112,7 +113,7 @@ impl Forward {
         let grid = Grid::Blocks { blocks: [tiles, tiles, sequences], threads: [128, 1, 1], shared_bytes: 0 };
         AttentionProducts { p, of_query, of_key, signs, query_sums, key_sums, along, inverses, products }
             .launch(k, pass, grid)?;
-        // Two columns per thread; corrections of long sequences leave room for one warp only.
+        // Two columns per thread; the corrections of long sequences leave shared memory for one warp only.
         let threads = if steps > 256 || width <= 64 { 32 } else { COLUMNS };
         let grid = blocks(2 * threads, threads, 4 * (2 * steps * threads + 16 * steps));
         AttentionOutputs { p, of_value, signs, products, value_sums, along, alphas, output }.launch(k, pass, grid)

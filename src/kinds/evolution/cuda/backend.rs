@@ -308,7 +308,7 @@ impl language::Backend for CudaBackend {
     }
 
     fn evaluate(&mut self, batches: &[Batch<'_>], losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
-        // Any settings: the workspace is that of the last generation if there was one.
+        // The workspace of the last generation serves, whatever its settings were.
         let mut work = match self.work.take() {
             Some(work) => work,
             None => Work::allocate(&self.gpu, &WorkSizes::alone(&self.network.sizes, self.map.len()))?,

@@ -45,7 +45,7 @@ pub struct Rows {
     pub members: usize,
     /// Rows of each member.
     pub per_member: usize,
-    /// Scale of the perturbation; `None` for the unperturbed model.
+    /// Form of the perturbation and its scale 2^-shift; `None` for the unperturbed model.
     pub perturbed: Option<(NoiseForm, u32)>,
 }
 
@@ -74,11 +74,11 @@ impl Rows {
     }
 }
 
-/// Where the losses of rows go.
+/// Destination of the losses of rows.
 pub enum Losses<'a> {
-    /// Sums of members, to which they are added.
+    /// Sums of members, to which the losses of their rows are added.
     Members(&'a mut Slice<u64>),
-    /// The workspace, one per row.
+    /// The workspace, which receives one loss per row.
     Rows,
 }
 
@@ -229,7 +229,7 @@ impl Forward {
         }
     }
 
-    /// Returns the weights from those of a matrix on.
+    /// Returns the weights of a matrix and of all tensors after it.
     fn weights_of<'a>(
         &self,
         weights: &'a Slice<i8>,
@@ -253,8 +253,8 @@ impl Forward {
         self.multiply_into(pass, rows, matrix, operands, (sums, n, n))
     }
 
-    /// Multiplies rows by the queries, keys and values of a layer: `sums [rows, 3, H]`. Rows are read once where the three matrices
-    /// follow each other without a gap.
+    /// Multiplies rows by the query, key and value matrices of a layer; writes `sums [rows, 3, H]`. Rows are read once
+    /// if the three matrices follow each other without a gap.
     fn project(
         &self,
         pass: &mut Pass,
@@ -275,7 +275,8 @@ impl Forward {
         Ok(())
     }
 
-    /// Multiplies rows by `n` rows of weights from those of a matrix on; rows of sums are `apart` elements apart.
+    /// Multiplies rows by `n` rows of weights, beginning with those of a matrix; rows of sums are `apart` elements
+    /// apart.
     fn multiply_into(
         &self,
         pass: &mut Pass,
@@ -299,8 +300,9 @@ impl Forward {
         Ok(())
     }
 
-    /// Computes the losses of rows, whose tokens, targets and noise are in the workspace. `weights` are the shared weights, or
-    /// those of the first member; `shadows` holds the vectors. Fails if the device fails.
+    /// Computes the losses of rows, whose tokens, targets and noise are in the workspace. `shared` holds the weights of
+    /// all members, unless each has merged weights in the workspace; `shadows` holds the vectors. Fails if the device
+    /// fails.
     pub fn losses(
         &self,
         pass: &mut Pass,
@@ -341,7 +343,7 @@ impl Forward {
         let (first, _) = first_elements(&sizes);
         let (of_embedding, stride) =
             (self.matrix(rows, Role::Embedding, 0, 0), if rows.is_merged() { self.map.len() as u32 } else { 0 });
-        // Normalised rows are written while the embedded rows are read.
+        // The embedded rows use the buffer `hidden`: the kernel that reads them writes `y`.
         let mut embedded = hidden.part_mut(0..n * width)?;
         EmbedRows { p, w: of_embedding, rows: n32, stride, signs, weights, tokens, y: &mut embedded }
             .launch(k, pass, grid)?;

@@ -12,9 +12,9 @@ use crate::{
 
 /// Largest rank of a perturbation.
 pub const MAX_RANK: u32 = 16;
-/// Largest number of steps of a sequence in chunk form: corrections of a group of columns are in shared memory.
+/// Largest number of steps of a sequence in chunk form: shared memory holds the corrections of a group of columns.
 pub const MAX_STEPS: usize = 512;
-/// Largest width with a state matrix, for the same reason.
+/// Largest width with a state matrix: shared memory holds the state of a group of columns.
 pub const MAX_STATE: usize = 512;
 const SUM_OF_FOUR: u32 = Generator::SumOfFour as u32;
 const TERNARY: u32 = Generator::Ternary as u32;
@@ -22,7 +22,7 @@ const TERNARY: u32 = Generator::Ternary as u32;
 pub const MOMENTUM: u32 = 1;
 /// Number of Adam in [`StepArgs`].
 pub const ADAM: u32 = 2;
-/// Layer of the biases of the gates, which belong to a layer each, in [`TensorArgs`].
+/// Value of `layer` in [`TensorArgs`] for the biases of the gates, of which each layer has one.
 pub const GATE_BIASES: u32 = u32::MAX;
 
 const CONSTANTS: &[Constant] = device_constants![MAX_RANK, SUM_OF_FOUR, TERNARY, MOMENTUM, ADAM, GATE_BIASES];
@@ -164,47 +164,48 @@ device_struct! {
 kernels! {
     /// Draws, and the forward pass between matrix multiplications.
     pub struct PopulationKernels in "evolution/population.cu" using [PassArgs, MatrixArgs, Draws, TensorArgs] with [CONSTANTS] {
-        /// Weights in units of the perturbation. Items: weights.
+        /// Shifts the weights to units of the perturbation, a thread per weight. Items: weights.
         #[block(256)]
         fn shift_weights as ShiftWeights(n: Size<u32>, shift: Size<u32>, weights: In<i8>, shifted: InOut<i8>);
 
-        /// Signs of the low-rank perturbation of a tensor. Items: words.
+        /// Draws the signs of the low-rank perturbation of a tensor, a thread per word. Items: words.
         #[block(256)]
         fn draw_signs as DrawSigns(d: Size<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, words_per_pair: Size<u32>, words: InOut<u64>);
 
-        /// Weights of both members of pairs with their full-rank perturbation. Items: weights of a pair.
+        /// Adds full-rank perturbations to the weights of both members of pairs, a thread per weight of a pair. Items:
+        /// weights of a pair.
         #[block(256)]
         fn merge_full_rank as MergeFullRank(d: Size<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, n: Size<u32>, shifted: In<i8>, merged: InOut<i8>);
 
-        /// Perturbation of a vector. Items: elements.
+        /// Draws the perturbation of a vector, a thread per element. Items: elements.
         #[block(256)]
         fn draw_vectors as DrawVectors(d: Size<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, n: Size<u32>, first: Size<u32>, noise: InOut<i8>);
 
-        /// Sequences of pairs and their targets. Items: tokens.
+        /// Copies the sequences of pairs and their targets from the text, a thread per token. Items: tokens.
         #[block(256)]
         fn draw_text as DrawText(d: Size<Draws>, pairs: Size<u32>, first: Size<u32>, sequences: Size<u32>, steps: Size<u32>, starts: Size<u64>, text: In<u16>, tokens: InOut<u16>, targets: InOut<u16>);
 
-        /// Embedding with its perturbation, a warp per row. Items: tokens.
+        /// Embeds tokens with the perturbation of their member, a warp per row. Items: tokens.
         #[block(256)]
         fn embed_rows as EmbedRows(p: Size<PassArgs>, w: Size<MatrixArgs>, rows: Size<u32>, stride: Size<u32>, signs: In<u64>, weights: In<i8>, tokens: In<u16>, y: InOut<i8>);
 
-        /// Position, GELU, rounding and norm after the input projection, a warp per row. Items: tokens.
+        /// Adds positions to the input projection, applies GELU, rounds and normalises, a warp per row. Items: tokens.
         #[block(256)]
         fn input_rows as InputRows(p: Size<PassArgs>, w: Size<MatrixArgs>, rows: Size<u32>, signs: In<u64>, noise: In<i8>, positions: In<f32>, embedded: In<i8>, sums: In<i32>, x: InOut<i8>, y: InOut<i8>);
 
-        /// Sum of attention and residual stream, and its norm, a warp per row. Items: tokens.
+        /// Adds attention to the residual stream and normalises it, a warp per row. Items: tokens.
         #[block(256)]
         fn attention_rows_out as AttentionRowsOut(p: Size<PassArgs>, rows: Size<u32>, output: In<f32>, x: InOut<i8>, y: InOut<i8>);
 
-        /// GELU and rounding in the feed-forward layer, a warp per row. Items: tokens.
+        /// Applies GELU in the feed-forward layer and rounds, a warp per row. Items: tokens.
         #[block(256)]
         fn gelu_rows as GeluRows(p: Size<PassArgs>, w: Size<MatrixArgs>, down: Size<MatrixArgs>, rows: Size<u32>, signs: In<u64>, y: In<i8>, sums: In<i32>, hidden: InOut<i8>, along: InOut<i32>);
 
-        /// Sum of the feed-forward layer and residual stream, and its norm, a warp per row. Items: tokens.
+        /// Adds the feed-forward layer to the residual stream and normalises it, a warp per row. Items: tokens.
         #[block(256)]
         fn mlp_rows as MlpRows(p: Size<PassArgs>, w: Size<MatrixArgs>, rows: Size<u32>, signs: In<u64>, along: In<i32>, sums: In<i32>, x: InOut<i8>, y: InOut<i8>);
 
-        /// Cross entropy of each row, a warp per row. Items: tokens.
+        /// Computes the cross entropy, a warp per row. Items: tokens.
         #[block(256)]
         fn loss_rows as LossRows(
             p: Size<PassArgs>, w: Size<MatrixArgs>, rows: Size<u32>, adds: Size<u32>, first_bias: Size<u32>, signs: In<u64>, noise: In<i8>,
@@ -216,7 +217,8 @@ kernels! {
 kernels! {
     /// Linear attention by the delta rule.
     pub struct AttentionKernels in "evolution/attention.cu" using [PassArgs, MatrixArgs, DeltaRuleArgs, Draws] with [CONSTANTS] {
-        /// Gates, norms of queries and keys, and products with the second factors of low-rank perturbations, 32 rows per block. Items: tokens.
+        /// Computes gates, norms of queries and keys, and products with the second factors of low-rank perturbations,
+        /// 32 rows per block. Items: tokens.
         #[block(256)]
         fn attention_rows as AttentionRows(
             p: Size<PassArgs>, a: Size<DeltaRuleArgs>, of_query: Size<MatrixArgs>, of_key: Size<MatrixArgs>, of_value: Size<MatrixArgs>,
@@ -224,21 +226,21 @@ kernels! {
             gate_weights: In<i8>, y: In<i8>, query_sums: In<i32>, key_sums: In<i32>, along: InOut<i32>, alphas: InOut<f32>, inverses: InOut<f32>
         );
 
-        /// Products of keys and queries with keys, a block per 64 x 64 of a sequence. Items: tokens.
+        /// Multiplies keys and queries with keys, a block per 64 x 64 of a sequence. Items: tokens.
         #[block(128)]
         fn attention_products as AttentionProducts(
             p: Size<PassArgs>, of_query: Size<MatrixArgs>, of_key: Size<MatrixArgs>, signs: In<u64>, query_sums: In<i32>, key_sums: In<i32>,
             along: In<i32>, inverses: In<f32>, products: InOut<f32>
         );
 
-        /// Corrections and outputs in chunk form, two columns per thread. Items: tokens.
+        /// Computes corrections and outputs in chunk form, two columns per thread. Items: tokens.
         #[block(64)]
         fn attention_outputs as AttentionOutputs(
             p: Size<PassArgs>, of_value: Size<MatrixArgs>, signs: In<u64>, products: In<f32>, value_sums: In<i32>, along: In<i32>,
             alphas: In<f32>, output: InOut<f32>
         );
 
-        /// Outputs with a state matrix, a thread per column. Items: tokens.
+        /// Computes outputs step by step with a state matrix, a thread per column. Items: tokens.
         #[block(128)]
         fn attention_states as AttentionStates(
             p: Size<PassArgs>, a: Size<DeltaRuleArgs>, of_query: Size<MatrixArgs>, of_key: Size<MatrixArgs>, of_value: Size<MatrixArgs>,
@@ -251,27 +253,28 @@ kernels! {
 kernels! {
     /// Weighted sums of perturbations, and the update of weights.
     pub struct UpdateKernels in "evolution/update.cu" using [PassArgs, MatrixArgs, Draws, TensorArgs, StepArgs] with [CONSTANTS] {
-        /// Weighted sum of the full-rank perturbations of a tensor, a thread per element. Items: elements.
+        /// Adds up the weighted full-rank perturbations of a tensor, a thread per element. Items: elements.
         #[block(256)]
         fn sum_full_rank as SumFullRank(d: Size<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, pair_weights: In<i64>, z: InOut<i64>);
 
-        /// Weighted sum of the low-rank perturbations of a matrix, a thread per four elements of a row. Items: elements.
+        /// Adds up the weighted low-rank perturbations of a matrix, a thread per four elements of a row. Items:
+        /// elements.
         #[block(256)]
         fn sum_low_rank as SumLowRank(d: Size<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, rank: Size<u32>, words_per_pair: Size<u32>, words: In<u64>, pair_weights: In<i64>, z: InOut<i64>);
 
-        /// Weighted sum of the signs of a vector, a thread per element. Items: elements.
+        /// Adds up the weighted signs of a vector, a thread per element. Items: elements.
         #[block(256)]
         fn sum_vector_signs as SumVectorSigns(d: Size<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, pair_weights: In<i64>, z: InOut<i64>);
 
-        /// Sum of squares of the weighted sum of a tensor. Items: elements.
+        /// Adds up the squares of the weighted sums of a tensor, several elements per thread. Items: elements.
         #[block(256)]
         fn sum_squares as SumSquares(t: Size<TensorArgs>, z: In<i64>, halves: InOut<u64>);
 
-        /// Running mean squares and their roots. Items: tensors.
+        /// Updates running mean squares and their roots, a thread per tensor. Items: tensors.
         #[block(64)]
         fn update_roots as UpdateRoots(n: Size<u32>, halves: In<u64>, lengths: In<u32>, mean_squares: InOut<f32>, roots: InOut<f32>, counts: InOut<u64>);
 
-        /// New weights of a tensor, a thread per element. Items: elements.
+        /// Changes the weights of a tensor, a thread per element. Items: elements.
         #[block(256)]
         fn update_weights as UpdateWeights(
             s: Size<StepArgs>, t: Size<TensorArgs>, z: In<i64>, roots: In<f32>, frozen: In<u8>, shadows: InOut<f32>, weights: InOut<i8>,

@@ -35,34 +35,34 @@ pub struct StateSizes {
 }
 
 buffers! {
-    /// Weights, and what an update changes.
+    /// Weights, and the buffers of an update.
     pub struct State(gpu: Arc<Gpu>, s: StateSizes) {
         "parameters" {
             /// Ternary weights; 0 in the places of vectors.
             pub weights: Buf<i8> = Saved "weights" s.len;
             /// Weights before they are rounded, and vectors.
             pub shadows: Buf<f32> = Saved "unrounded weights" s.len;
-            /// First moments, or one element.
+            /// First moments; one element if the rule has none.
             pub first: Buf<f32> = Saved "first moments" if s.moments > 0 { s.len } else { 1 };
-            /// Second moments, or one element.
+            /// Second moments; one element if the rule has none.
             pub second: Buf<f32> = Saved "second moments" if s.moments > 1 { s.len } else { 1 };
-            /// Running mean squares of Z; negative: none.
+            /// Running mean squares of Z; negative before the first generation.
             pub mean_squares: Buf<f32> = Saved "mean squares" s.tensors;
         }
         "update" {
             /// Weights in units of the perturbation.
             pub shifted: Buf<i8> = Derived "shifted weights" s.len;
-            /// Losses of all members, 2^-24 nat.
+            /// Losses of all members, in units of 2^-24 nat.
             pub losses: Buf<u64> = Workspace "losses of members" 2 * s.pairs;
-            /// Weights of the pairs, 2^-20.
+            /// Weights of the pairs, in units of 2^-20.
             pub pair_weights: Buf<i64> = Workspace "weights of pairs" s.pairs;
-            /// Weighted sums of the perturbations, 2^-20.
+            /// Weighted sums of the perturbations, in units of 2^-20.
             pub z: Buf<i64> = Workspace "weighted sums of perturbations" s.len;
-            /// Sums of squares of each tensor in two halves.
+            /// Sum of squares of each tensor in two halves of 32 bits: low, high.
             pub halves: Buf<u64> = Workspace "sums of squares" 2 * s.tensors;
             /// Roots of the mean squares.
             pub roots: Buf<f32> = Workspace "roots" s.tensors;
-            /// Changed weights and weights at their limit, of each tensor.
+            /// Number of changed weights and number of weights at their limit, for each tensor.
             pub counts: Buf<u64> = Workspace "changed weights" 2 * s.tensors;
             /// Number of elements of each tensor.
             pub lengths: Buf<u32> = Derived "lengths of tensors" s.tensors;
@@ -72,7 +72,7 @@ buffers! {
     }
 }
 
-/// How many members are evaluated together, from the settings.
+/// Sizes of the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkSizes {
     /// Sizes of the model.
@@ -114,7 +114,7 @@ impl WorkSizes {
         Self { sizes: *sizes, len, pairs: 1, sequences, rows: sequences * sizes.steps, words: 1, rank: 0 }
     }
 
-    /// Returns the elements of the integer sums of the widest products of a row.
+    /// Returns the number of integer sums that a row has in its widest product.
     fn sums(&self) -> usize {
         let Sizes { width, mlp_multiple, vocabulary, .. } = self.sizes;
         (3 * width).max(mlp_multiple * width).max(vocabulary)
@@ -133,7 +133,7 @@ pub fn first_words(sizes: &Sizes, rank: usize) -> (Vec<usize>, usize) {
     (firsts, all)
 }
 
-/// Returns the first element of each vector among all vectors, and the number of all.
+/// Returns the first element of each vector among all vectors, and the number of elements of all vectors.
 pub fn first_elements(sizes: &Sizes) -> ([usize; 3], usize) {
     let [head, gates, positions] = Vector::ALL.map(|vector| sizes.len(vector));
     ([0, head, head + gates], head + gates + positions)
@@ -166,15 +166,15 @@ buffers! {
             pub x: Buf<i8> = Workspace "residual stream" s.rows * s.sizes.width;
             /// Inputs of the multiplications, normalised.
             pub y: Buf<i8> = Workspace "normalised rows" s.rows * s.sizes.width;
-            /// Hidden layer of the feed-forward layer.
+            /// Hidden activations of the feed-forward layer.
             pub hidden: Buf<i8> = Workspace "hidden layer" s.rows * s.sizes.mlp_multiple * s.sizes.width;
             /// Integer sums of products.
             pub sums: Buf<i32> = Workspace "sums of products" s.rows * s.sums();
             /// Products of rows with the second factors of low-rank perturbations, `[rows, 3, rank]`: queries, keys, values.
             pub along: Buf<i32> = Workspace "products with second factors" (3 * s.rows * s.rank).max(1);
-            /// Strengths of steps.
+            /// Strength α of the update at each step.
             pub alphas: Buf<f32> = Workspace "strengths of steps" s.rows;
-            /// Factors of queries and keys, `[rows, 2]`.
+            /// Factors that normalise queries and keys, `[rows, 2]`.
             pub inverses: Buf<f32> = Workspace "factors of queries and keys" 2 * s.rows;
             /// Outputs of attention.
             pub output: Buf<f32> = Workspace "outputs of attention" s.rows * s.sizes.width;

@@ -1,9 +1,9 @@
 //! CUDA backend: the generation of [`cpu`](super::cpu) with the same bits.
 //!
-//! Rows of several members pass a layer together. The matrix multiplications are sums of 8-bit integers by `nn::gemm`: with
-//! low-rank noise one multiplication by the unperturbed weights for all members, to which the kernels add the perturbation; with
-//! full-rank noise one per member by its merged weights. Losses of members are summed as integers on the device; the host shapes
-//! them once per generation.
+//! A layer is computed for the rows of several members together. `nn::gemm` multiplies 8-bit integers: with low-rank
+//! noise all members share one multiplication by the unperturbed weights, to which the kernels add the perturbation;
+//! with full-rank noise each member has one by its merged weights. Losses of members are summed as integers on the
+//! device; the host shapes them once per generation.
 //!
 //! | file | subject |
 //! | --- | --- |

@@ -16,7 +16,7 @@ use crate::{
 /// Pairs per block of a weighted sum, as in `update.cu`.
 const PAIRS: u32 = 64;
 
-/// Numbers of an update that are the same for all tensors.
+/// Inputs of an update that are the same for all tensors.
 pub struct Update<'a> {
     /// Settings of the strategy.
     pub settings: &'a Settings,

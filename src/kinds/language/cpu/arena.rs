@@ -42,7 +42,7 @@ impl<R: Copy + Default> HostArena<R> {
 }
 
 impl<R> HostFrame<'_, R> {
-    /// Returns a frame nested in the present one.
+    /// Returns a frame nested in this one.
     pub fn frame(&mut self) -> HostFrame<'_, R> {
         HostFrame(self.0)
     }

@@ -71,7 +71,7 @@ impl<R: Real> Head<'_, R> {
 
     /// Writes the losses of tokens and, to `dx`, `scale` times the gradients of their normalised features. Adds the
     /// gradient of the matrix to `dweight`, which is `None` for a frozen matrix. Checks the stop flag between chunks of
-    /// rows.
+    /// rows. Fails if the sizes do not match.
     pub fn backward(
         &self,
         x: &[R],

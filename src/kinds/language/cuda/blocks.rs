@@ -63,8 +63,8 @@ impl BlockOps {
         Self::with(gpu, block, Fused::default(), (None, false))
     }
 
-    /// Creates the operations with an attention variant. `adds_queries` tells whether gradients of queries are accumulated
-    /// by atomics.
+    /// Creates the operations with an attention variant. `adds_queries` states whether gradients of queries are
+    /// accumulated by atomics.
     pub fn with(
         gpu: &Arc<Gpu>,
         block: BlockSize,

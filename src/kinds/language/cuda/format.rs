@@ -12,7 +12,7 @@ pub trait ModelFormat: Storage + Element {
     const HAS_COPY: bool;
     /// Returns the weights that the layers read.
     fn weights<'a>(master: &'a Buf<f32>, copy: &'a Buf<Self>) -> &'a Slice<Self>;
-    /// Returns the copy, or another tensor, as the target of rounding; for f32, returns [`Copy::None`].
+    /// Returns a tensor of this format as the target of rounding; [`Copy::None`] for f32.
     fn copy(copy: &mut Slice<Self>) -> Copy<'_>;
     /// Returns the memory in which a tensor is computed in f32: `own` for f32, otherwise `room`, from which
     /// [`keep`](Self::keep) rounds the result.

@@ -19,9 +19,9 @@ pub const VIEW_PARTS: u32 = 32;
 const CONSTANTS: &[Constant] = device_constants![MAX_RECORDS, VIEW_PARTS];
 
 device_struct! {
-    /// What the host says about a step.
+    /// Inputs of a step from the host.
     pub struct StepParams {
-        /// Where its record goes
+        /// Index of its record
         record: u64,
         /// Targets of all micro-batches
         targets: u64,
@@ -29,7 +29,7 @@ device_struct! {
 }
 
 device_struct! {
-    /// What a step was.
+    /// Results of a step for the host.
     pub struct StepRecord {
         /// Mean loss, nats
         loss: f32,
@@ -57,11 +57,11 @@ device_struct! {
     pub struct CacheSizes {
         /// Tokens appended to the cache
         tokens: u32,
-        /// Keys of a token, and values
+        /// Size of the keys of a token, and of its values
         kv: u32,
-        /// Queries of a token
+        /// Size of the queries of a token
         queries: u32,
-        /// From a token to the next
+        /// Distance from one token to the next
         row: u32,
     }
 }
@@ -77,27 +77,27 @@ kernels! {
             params: In<StepParams>, state: In<OptimizerState>, total: InOut<LossTotal>, scale: InOut<f32>
         );
 
-        /// One thread: the loss and the norm of a step, for the host.
+        /// One thread: writes the loss and the norm of a step for the host.
         #[block(1)]
         fn record_step as RecordStep(
             params: In<StepParams>, state: In<OptimizerState>, total: In<LossTotal>, scale: In<f32>,
             records: InOut<StepRecord>
         );
 
-        /// One block per parameter and part: sums of squares of weights, gradients and changes.
+        /// One block per parameter and part: sums the squares of weights, gradients and changes.
         #[block(256)]
         fn sum_views as SumViews(
             views: In<ViewRange>, weights: In<f32>, before: In<f32>, gradient: In<f32>, partials: InOut<f64>
         );
 
-        /// One thread per parameter: norms of its weights, gradient and change, in the row of the step.
+        /// One thread per parameter: writes the norms of its weights, gradient and change to the row of the step.
         #[block(128)]
         fn finish_views as FinishViews(
             n_views: Size<u32>, params: In<StepParams>, scale: In<f32>, partials: In<f64>, norms: InOut<f32>
         );
 
-        /// One thread per 16 bits of keys and values: appends new tokens to the cache of a block. `lengths`: tokens in the cache, the
-        /// new ones included.
+        /// One thread per 16 bits of keys and values: appends new tokens to the cache of a block. `lengths` holds the
+        /// number of tokens in the cache, including the new ones.
         #[block(256)]
         fn append_cache as AppendCache(s: Size<CacheSizes>, lengths: In<i32>, qkv: InAny, keys: InOutAny, values: InOutAny);
     }

@@ -132,8 +132,8 @@ pub struct ModelSizes<S> {
 pub type SizesOf<M> = ModelSizes<<<M as DeviceModel>::Buffers as Buffers>::Sizes>;
 
 impl<S> ModelSizes<S> {
-    /// Returns the sizes for batches of `shape` whose passes need `arena` bytes. `is_divided` tells whether batches may be
-    /// padded or packed. The arena also fits an update in which Muon updates any of `matrices`.
+    /// Returns the sizes for batches of `shape` whose passes need `arena` bytes. `is_divided` states whether batches
+    /// may be padded or packed. The arena also fits an update in which Muon updates any of `matrices`.
     pub fn new(
         kind: S,
         map: &ParameterMap,

@@ -25,7 +25,7 @@ impl<T: Real> Mixer<T> {
         Self { fields, g: vec![], sent: SentPhase::Phase, cos, sin, received }
     }
 
-    /// Sets G, and which phase is transmitted.
+    /// Sets G and the transmitted phase.
     pub fn set(&mut self, g: &[f64], sent: SentPhase) {
         self.g.clear();
         self.g.extend(g.iter().map(|g| T::of(*g)));

@@ -287,7 +287,7 @@ fn method(params: &Params) -> CouplingMethod {
 /// Maximum capacity with a dense J: 4 GB in double precision.
 const MAX_DENSE: u32 = 22_000;
 
-/// Rejects a dense J for a large population, and maps with several fields.
+/// Fails if a dense J is chosen for a large population, or if maps have several fields.
 pub(super) fn check(params: &Params) -> Result<(), SimError> {
     mixing::check(params)?;
     let capacity = params.population.capacity;

@@ -18,7 +18,7 @@ kernels! {
         #[block(256)]
         fn build_sites as BuildSites(population: In<PopulationCounts>, stats: In<DeviceStats>, n_slots: Size<u32>, idx: In<u32>, fields: In<f32>, sites: InOut<f32>);
 
-        /// One thread per nucleus, all others from global memory: the reference. Items: pairs.
+        /// One thread per nucleus reads all other nuclei from global memory: the reference. Items: pairs.
         #[block(256)]
         fn couple_naive as CoupleNaive(population: In<PopulationCounts>, sites: In<f32>, sums: InOut<f32>);
 

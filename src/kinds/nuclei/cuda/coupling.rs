@@ -209,13 +209,13 @@ buffers! {
 }
 
 impl Coupling {
-    /// Allocates the buffers. `blocks` is the number of blocks of `couple_tiled`, by default one per work item; results do not
-    /// depend on it.
+    /// Allocates the buffers. `blocks` is the number of blocks of `couple_tiled`, by default one per work item; results
+    /// do not depend on it. Fails if device memory is full or the device fails.
     pub fn new(gpu: &Arc<Gpu>, capacity: u32, algorithm: Algorithm, blocks: Option<u32>) -> Result<Self, GpuError> {
         Self::allocate(gpu, &CouplingSizes { n_slots: capacity as usize, algorithm, blocks })
     }
 
-    /// Writes the coupling matrix of a setup if the algorithm reads one.
+    /// Writes the coupling matrix of a setup if the algorithm reads one. Fails if the device fails.
     pub fn fill(&mut self, setup: &Setup) -> Result<(), GpuError> {
         match (&setup.matrix, self.algorithm) {
             (Some(matrix), Algorithm::Matrix) => self.set_matrix(matrix),
@@ -223,13 +223,13 @@ impl Coupling {
         }
     }
 
-    /// Sets J of all pairs of slots, row by row.
+    /// Sets J of all pairs of slots, row by row. Fails if the device fails.
     pub fn set_matrix(&mut self, matrix: &[f64]) -> Result<(), GpuError> {
         let matrix: Vec<f32> = matrix.iter().map(|weight| *weight as f32).collect();
         self.matrix.write(&matrix)
     }
 
-    /// Builds the sites of all nuclei.
+    /// Builds the sites of all nuclei. Fails if the device fails.
     pub fn build_sites(
         &mut self,
         pass: &mut Pass,
@@ -245,7 +245,8 @@ impl Coupling {
         )
     }
 
-    /// Sorts the sites. Must be called after fitness or entropy changed, before [`Coupling::couple`].
+    /// Sorts the sites. Must be called after fitness or entropy changed, before [`Coupling::couple`]. Fails if the
+    /// device fails.
     pub fn order(&mut self, pass: &mut Pass, population: &Buf<PopulationCounts>) -> Result<(), GpuError> {
         match &mut self.sorted {
             Some(sorted) => sorted.order(pass, self.capacity, population, &self.sites),
@@ -253,7 +254,8 @@ impl Coupling {
         }
     }
 
-    /// Copies the sites in the existing order. Replaces [`Coupling::order`] if only phases changed.
+    /// Copies the sites in the existing order. Replaces [`Coupling::order`] if only phases changed. Fails if the device
+    /// fails.
     pub fn keep_order(&mut self, pass: &mut Pass, population: &Buf<PopulationCounts>) -> Result<(), GpuError> {
         match &mut self.sorted {
             Some(sorted) => sorted.sort(pass, self.capacity, population, &self.sites),
@@ -261,7 +263,7 @@ impl Coupling {
         }
     }
 
-    /// Computes the coupling sums.
+    /// Computes the coupling sums. Fails if the device fails.
     pub fn couple(
         &mut self,
         pass: &mut Pass,
@@ -288,7 +290,7 @@ impl Coupling {
         }
     }
 
-    /// Writes local orders to the table, and computes the order parameters.
+    /// Writes local orders to the table, and computes the order parameters. Fails if the device fails.
     pub fn reduce_order(
         &mut self,
         pass: &mut Pass,

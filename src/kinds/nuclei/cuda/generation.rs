@@ -64,7 +64,7 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// Loads all modules.
+    /// Loads all modules. Fails if a module cannot be loaded or the device fails.
     pub fn load(gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         Ok(Self {
             fitness: FitnessKernels::load(gpu)?,
@@ -130,7 +130,7 @@ impl Pipeline {
         self.end_generation(params, with_details, pass)
     }
 
-    /// Launches the first half: fitness, phases, and coupling sums with the final phases.
+    /// Launches the first half: fitness, phases, and coupling sums with the final phases. Fails if the device fails.
     pub fn couple_generation(&mut self, params: &Params, pass: &mut Pass) -> Result<(), GpuError> {
         self.measure(params.task.learning_rate > 0.0, pass)?;
         let t = &self.table;
@@ -141,7 +141,7 @@ impl Pipeline {
         self.gather_field(0, pass)
     }
 
-    /// Launches the second half: order parameters and events.
+    /// Launches the second half: order parameters and events. Fails if the device fails.
     pub fn end_generation(&mut self, params: &Params, with_details: bool, pass: &mut Pass) -> Result<(), GpuError> {
         self.order_phase_fields(pass)?;
         let t = &mut self.table;
@@ -155,7 +155,7 @@ impl Pipeline {
         chosen.launch(&kernels.readings, table, scratch.log.buf(), pass)
     }
 
-    /// Steps 0 and 1: takes the gradient step if `learns`, then computes f, H and T.
+    /// Steps 0 and 1: takes the gradient step if `learns`, then computes f, H and T. Fails if the device fails.
     pub fn measure(&mut self, learns: bool, pass: &mut Pass) -> Result<(), GpuError> {
         let (n, k, tile) = (self.n_slots(), &self.kernels.fitness, self.tile);
         let (t, s) = (&mut self.table, &mut self.scratch);
@@ -218,7 +218,7 @@ impl Pipeline {
         .launch(k, pass, 1)
     }
 
-    /// Step 2: integrates the phases, without the evaluation of the final phases.
+    /// Step 2: integrates the phases, without the evaluation of the final phases. Fails if the device fails.
     pub fn move_phases(&mut self, phases: &Phases, pass: &mut Pass) -> Result<(), GpuError> {
         let stages = match (phases.dynamics, phases.integrator, phases.noise > 0.0) {
             (Dynamics::Still, ..) => return Ok(()),

@@ -60,7 +60,7 @@ impl Scratch {
         next_part(self.entries.len(), left as usize, before.map(|before| &before.entries), most)
     }
 
-    /// Makes the following generations write to the log from this entry on.
+    /// Makes the following generations write to the log from this entry on. Fails if the device fails.
     pub fn begin_part(&mut self, first_entry: usize) -> Result<(), GpuError> {
         let per_entry = self.words.len() / self.entries.len().max(1);
         self.log.set(EventLog { entries: first_entry as u32, words: (first_entry * per_entry) as u32 })

@@ -154,14 +154,14 @@ fn arrays(state: &mut State<f32>) -> [&mut Vec<f32>; FIELDS] {
 }
 
 impl Table {
-    /// Allocates an empty table.
+    /// Allocates an empty table. Fails if device memory is full or the device fails.
     pub fn new(gpu: &Arc<Gpu>, kernel_params: KernelParams) -> Result<Self, GpuError> {
         let mut table = Self::allocate(gpu, &TableSizes::of(&kernel_params))?;
         table.kernel_params.set(kernel_params)?;
         Ok(table)
     }
 
-    /// Replaces the population by that of generation `step`.
+    /// Replaces the population by that of generation `step`. Fails if the device fails.
     pub fn upload(&mut self, state: &State<f32>, step: u64, ledger: &Ledger) -> Result<(), GpuError> {
         let mut state = state.clone();
         self.w.write_at(0, &state.w)?;
@@ -189,7 +189,7 @@ impl Table {
         }])
     }
 
-    /// Replaces the natural frequencies of all slots.
+    /// Replaces the natural frequencies of all slots. Fails if the device fails.
     pub fn set_frequencies(&mut self, omega: &[f32]) -> Result<(), GpuError> {
         self.fields.write_at(2 * omega.len(), omega) // after phases and amplitudes
     }

@@ -116,14 +116,15 @@ pub struct CudaSim {
     gpu: Arc<Gpu>,
     pipeline: Pipeline,
     tuning: Tuning,
-    /// Comparison of coupling algorithms, only with `measure.variants`.
+    /// Comparison of coupling algorithms; `None` without `measure.variants`.
     variants: Option<Variants>,
     fields: FieldCopies,
     readback: FieldReadback,
 }
 
 impl CudaSim {
-    /// Creates a simulation at step 0, with the implementations selected in `context.kernels`. Fails as [`CudaSim::tuned`].
+    /// Creates a simulation at step 0, with the implementations selected in `context.kernels`. Fails as
+    /// [`CudaSim::tuned`] does.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, gpu: &Arc<Gpu>) -> Result<Self, SimError> {
         let tuning = Tuning {
             coupling: context.kernels.get("coupling").and_then(Algorithm::exact),
@@ -171,18 +172,18 @@ impl CudaSim {
         Ok(sim)
     }
 
-    /// Replaces the population and sets the step to `generation`.
+    /// Replaces the population and sets the step to `generation`. Fails if the device fails.
     pub fn put(&mut self, state: &State<f32>, generation: u64) -> Result<(), SimError> {
         self.host.begin(generation, &state.idx);
         Ok(self.pipeline.table.upload(state, generation, &self.host.ledger)?)
     }
 
-    /// Reads the population from the device.
+    /// Reads the population from the device. Fails if the device fails.
     pub fn state(&self) -> Result<State<f32>, SimError> {
         self.pipeline.table.download(self.host.setup.dim)
     }
 
-    /// Reads the occupied slots from the device.
+    /// Reads the occupied slots from the device. Fails if the device fails.
     pub fn living(&self) -> Result<Vec<u32>, SimError> {
         Ok(self.pipeline.table.idx.read_range(0..self.host.ledger.n() as usize)?)
     }
@@ -192,7 +193,7 @@ impl CudaSim {
         self.pipeline.task.as_ref().is_some_and(|task| task.split.is_some())
     }
 
-    /// Runs steps 0 and 1 of a generation: gradient step, fitness and entropy.
+    /// Runs steps 0 and 1 of a generation: gradient step, fitness and entropy. Fails if the device fails.
     pub fn measure(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         Ok(self.pipeline.measure(self.host.params.task.learning_rate > 0.0, pass)?)
     }

@@ -88,7 +88,8 @@ struct FieldSizes {
 }
 
 impl FieldCopies {
-    /// Starts copying these fields after the kernels launched before. Later kernels do not wait for the copy.
+    /// Starts copying these fields after the kernels launched before. Later kernels do not wait for the copy. Fails if
+    /// the device fails.
     pub fn start(
         &mut self,
         gpu: &Arc<Gpu>,
@@ -125,7 +126,8 @@ impl FieldCopies {
         gathered.download_concurrent(0..self.what.len() * n, copied, 0, &Mark::now(gpu)?)
     }
 
-    /// Waits for the copies. Returns the values of these fields, which must be those that were started.
+    /// Waits for the copies. Returns the values of these fields, which must be those that were started. Fails if the
+    /// device fails.
     pub fn finish(&self, probes: &[ProbeId], params: &Params) -> Result<Vec<Vec<f32>>, GpuError> {
         let Some(buffers) = &self.buffers else { return Ok(vec![]) };
         let fields = buffers.copied.get()?.chunks_exact(self.n_slots);
@@ -171,8 +173,8 @@ buffers! {
 }
 
 impl ChosenSamples {
-    /// Allocates buffers for these probes and slots, which are ascending; `None` if there are none. `entries`: generations in the
-    /// log.
+    /// Allocates buffers for these probes and slots, which are ascending; `None` if there are none. `entries`:
+    /// generations in the log. Fails if device memory is full or the device fails.
     pub fn new(gpu: &Arc<Gpu>, lanes: Vec<(ProbeId, u32)>, entries: usize) -> Result<Option<Self>, GpuError> {
         let sizes = (!lanes.is_empty()).then_some(SampleSizes { n_samples: lanes.len(), entries });
         let new = Option::<Self>::allocate(gpu, &sizes)?;
@@ -184,14 +186,14 @@ impl ChosenSamples {
         &self.lanes
     }
 
-    /// Updates the columns to the parameters, which select the phase field shown.
+    /// Updates the columns to the parameters, which select the phase field shown. Fails if the device fails.
     pub fn set(&mut self, params: &Params, phase_fields: usize) -> Result<(), GpuError> {
         let pair = |(probe, slot): &(ProbeId, u32)| [column_of(*probe, params, phase_fields), *slot];
         let pairs: Vec<u32> = self.lanes.iter().flat_map(pair).collect();
         self.chosen.write(&pairs)
     }
 
-    /// Samples the generation that was logged last.
+    /// Samples the generation that was logged last. Fails if the device fails.
     pub fn launch(
         &mut self,
         kernels: &ReadingKernels,
@@ -207,12 +209,14 @@ impl ChosenSamples {
     }
 
     /// Starts copying the samples of these entries of the log. Generations launched after the mark run concurrently.
+    /// Fails if the device fails.
     pub fn start_reading(&mut self, entries: &Range<usize>, after: &Mark) -> Result<(), GpuError> {
         let n = self.lanes.len();
         self.samples.download_concurrent(entries.start * n..entries.end * n, &mut self.copied, 0, after)
     }
 
-    /// Waits for the copy. Returns the samples of `generations` generations, generation by generation.
+    /// Waits for the copy. Returns the samples of `generations` generations, generation by generation. Fails if the
+    /// device fails.
     pub fn finish_reading(&self, generations: usize) -> Result<&[f32], GpuError> {
         Ok(&self.copied.get()?[..generations * self.lanes.len()])
     }

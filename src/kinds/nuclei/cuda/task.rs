@@ -96,14 +96,15 @@ const MIN_CAPABILITY: u32 = 80;
 const TENSOR_CORE_SIZES: (std::ops::RangeInclusive<usize>, usize) = (32..=128, 64);
 
 impl Task {
-    /// Allocates the task of the parameters; `None` if all nuclei are equal. `plain`: without tensor cores.
+    /// Allocates the task of the parameters; `None` if all nuclei are equal. `plain`: without tensor cores. Fails if
+    /// device memory is full or the device fails.
     pub fn new(gpu: &Arc<Gpu>, params: &Params, setup: &Setup, plain: bool) -> Result<Option<Self>, GpuError> {
         let mut task = Option::<Self>::allocate(gpu, &TaskSizes::on(gpu, params, setup, plain))?;
         task.iter_mut().try_for_each(|task| task.fill(params, setup))?;
         Ok(task)
     }
 
-    /// Writes the samples or their compression.
+    /// Writes the samples or their compression. Fails if the device fails.
     pub fn fill(&mut self, params: &Params, setup: &Setup) -> Result<(), GpuError> {
         let Some(problem) = &setup.problem else { return Ok(()) };
         let (task, TaskSizes { rows, columns, is_compressed, .. }) = (&params.task, self.sizes);

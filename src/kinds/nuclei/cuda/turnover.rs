@@ -88,7 +88,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Steps 5 to 9: draws and applies the events.
+    /// Steps 5 to 9: draws and applies the events. Fails if the device fails.
     pub fn apply_events(&mut self, with_deaths: bool, pass: &mut Pass) -> Result<(), GpuError> {
         let (n, dim) = (self.n_slots(), self.table.kernel_params.value().dim);
         let quarter = n.div_ceil(4);

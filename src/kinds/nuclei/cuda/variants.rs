@@ -31,7 +31,8 @@ pub struct Variants {
 }
 
 impl Variants {
-    /// Allocates the algorithms for the capacity of the population; `None` unless the parameters request the comparison.
+    /// Allocates the algorithms for the capacity of the population; `None` unless the parameters request the
+    /// comparison. Fails if device memory is full or the device fails.
     pub fn new(gpu: &Arc<Gpu>, params: &Params) -> Result<Option<Self>, GpuError> {
         let couplings: Vec<Coupling> =
             sizes(params).map(|sizes| Coupling::allocate(gpu, &sizes)).collect::<Result<_, _>>()?;
@@ -53,8 +54,8 @@ impl Variants {
         }
     }
 
-    /// Times each algorithm, including sorting, and compares its sums with the reference. Must be called after the coupling
-    /// sums of a generation of `n` nuclei, before its events.
+    /// Times each algorithm, including sorting, and compares its sums with the reference. Must be called after the
+    /// coupling sums of a generation of `n` nuclei, before its events. Fails if the device fails.
     pub fn time(&mut self, gpu: &Gpu, t: &Table, n: u64, pass: &mut Pass) -> Result<(), GpuError> {
         let len = 4 * n as usize;
         for (at, (coupling, (name, _))) in self.couplings.iter_mut().zip(ALGORITHMS).enumerate() {

@@ -141,7 +141,8 @@ buffers! {
 }
 
 impl DeviceBuffers {
-    /// Allocates buffers with all neurons at rest, no spikes in transit and no stimuli.
+    /// Allocates buffers with all neurons at rest, no spikes in transit and no stimuli. Fails if device memory is full
+    /// or the device fails.
     pub fn new(
         gpu: &Arc<Gpu>,
         sizes: &BufferSizes,
@@ -174,7 +175,8 @@ impl DeviceBuffers {
         Ok(new)
     }
 
-    /// Uploads active stimuli. Returns true if a buffer was replaced.
+    /// Uploads active stimuli. Returns true if a buffer was replaced. Fails if device memory is full or the device
+    /// fails.
     pub fn upload_stimuli(&mut self, image: &DeviceStimuli) -> Result<bool, GpuError> {
         let gpu = self.gpu.clone();
         let mut replaced = false;
@@ -190,7 +192,7 @@ impl DeviceBuffers {
         Ok(replaced)
     }
 
-    /// Uploads the constants derived from the parameters.
+    /// Uploads the constants derived from the parameters. Fails if the device fails.
     pub fn upload_constants<T: Real>(&mut self, constants: &Constants<T>) -> Result<(), GpuError> {
         let table: Vec<u32> = constants.propagators.iter().flat_map(|p| words([p.a, p.b, p.d, p.c])).collect();
         self.propagators.write(&table)?;
@@ -201,7 +203,8 @@ impl DeviceBuffers {
         self.model.set(model)
     }
 
-    /// Starts copying the first `n` words of the states, which are v of leaky units, to page-locked memory.
+    /// Starts copying the first `n` words of the states, which are v of leaky units, to page-locked memory. Fails if
+    /// the device fails.
     pub fn start_states(&mut self) -> Result<(), GpuError> {
         start_copy(
             &self.gpu,
@@ -213,12 +216,14 @@ impl DeviceBuffers {
         )
     }
 
-    /// Waits for the copy of the states that was started last. Returns the words; empty if no copy was started.
+    /// Waits for the copy of the states that was started last. Returns the words; empty if no copy was started. Fails
+    /// if the device fails.
     pub fn finish_states(&self) -> Result<Vec<u32>, GpuError> {
         self.states_landing.as_ref().map_or(Ok(vec![]), |words| Ok(words.get()?.to_vec()))
     }
 
-    /// Sets the neurons whose v and g are sampled. Enlarges the buffers if necessary.
+    /// Sets the neurons whose v and g are sampled. Enlarges the buffers if necessary. Fails if device memory is full or
+    /// the device fails.
     pub fn set_traced(&mut self, traced: &[u32]) -> Result<(), GpuError> {
         let gpu = self.gpu.clone();
         fill(&gpu, &mut self.traced, traced)?;
@@ -235,12 +240,13 @@ impl DeviceBuffers {
         Ok(())
     }
 
-    /// Clears kicks drawn for windows that did not run, because they are drawn again, possibly for other windows.
+    /// Clears kicks drawn for windows that did not run, because they are drawn again, possibly for other windows. Fails
+    /// if the device fails.
     pub fn clear_kicks(&mut self) -> Result<(), GpuError> {
         self.kick_bits.clear()
     }
 
-    /// Removes all spikes in transit and returns all neurons to rest.
+    /// Removes all spikes in transit and returns all neurons to rest. Fails if the device fails.
     pub fn clear(&mut self) -> Result<(), GpuError> {
         self.segments.clear()?;
         self.arrivals.clear()?;
@@ -253,7 +259,8 @@ impl DeviceBuffers {
         self.anchors.clear()
     }
 
-    /// Uploads decay tables and increment of running rates. Returns true if a buffer was replaced.
+    /// Uploads decay tables and increment of running rates. Returns true if a buffer was replaced. Fails if device
+    /// memory is full or the device fails.
     pub fn upload_decay(&mut self, measurements: &Measurements) -> Result<bool, GpuError> {
         let (fine, coarse) = measurements.fade_tables();
         let gpu = self.gpu.clone();
@@ -264,7 +271,8 @@ impl DeviceBuffers {
         Ok(replaced)
     }
 
-    /// Starts copying the running rates to page-locked memory, because views request them sixty times per second.
+    /// Starts copying the running rates to page-locked memory, because views request them sixty times per second. Fails
+    /// if the device fails.
     pub fn start_rates(&mut self) -> Result<(), GpuError> {
         start_copy(
             &self.gpu,
@@ -276,7 +284,7 @@ impl DeviceBuffers {
         )
     }
 
-    /// Waits for the copy of the running rates, and writes them to `into`.
+    /// Waits for the copy of the running rates, and writes them to `into`. Fails if the device fails.
     pub fn finish_rates(&mut self, into: &mut Vec<RunningRate>) -> Result<(), GpuError> {
         let Some(landing) = &self.landing else { return Ok(()) };
         into.clear();
@@ -284,15 +292,15 @@ impl DeviceBuffers {
         Ok(())
     }
 
-    /// Uploads the running rates to the device.
+    /// Uploads the running rates to the device. Fails if the device fails.
     pub fn upload_rates(&mut self, running: &[RunningRate]) -> Result<(), GpuError> {
         let rates: Vec<DeviceRate> = running.iter().map(|r| DeviceRate { hz: r.hz, step: r.step }).collect();
         self.rates.write_at(0, &rates)
     }
 }
 
-/// Starts copying the first `n` elements to page-locked memory through the device buffer `read`: later kernels wait only for the
-/// copy on the device, not for the transfer.
+/// Starts copying the first `n` elements to page-locked memory through the device buffer `read`: later kernels wait
+/// only for the copy on the device, not for the transfer. Fails if the device fails.
 pub(in crate::kinds::spiking) fn start_copy<T: CudaType>(
     gpu: &Arc<Gpu>,
     from: &Buf<T>,
@@ -315,8 +323,8 @@ pub(in crate::kinds::spiking) fn start_copy<T: CudaType>(
     read.download_concurrent(0..n, landing, 0, &Mark::now(gpu)?)
 }
 
-/// Writes `values` to the start of a buffer, which is replaced by a longer one if they do not fit. Returns whether the buffer
-/// was replaced.
+/// Writes `values` to the start of a buffer, which is replaced by a longer one if they do not fit. Returns whether the
+/// buffer was replaced. Fails if device memory is full or the device fails.
 pub(in crate::kinds::spiking) fn fill<T: CudaType>(
     gpu: &Arc<Gpu>,
     buffer: &mut Buf<T>,

@@ -151,9 +151,9 @@ device_struct! {
 device_struct! {
     /// A source of kicks.
     pub struct KickSource {
-        /// Added to u per event, mV
+        /// Increase of u per event, mV
         weight: f64,
-        /// Purpose and stream of its draws
+        /// Purpose and stream of the draws of the source
         address: u32,
         /// Whether events are drawn; 0 for listed kicks
         draws: u32,
@@ -163,13 +163,13 @@ device_struct! {
 device_struct! {
     /// A listed kick; sorted by step, neuron, source.
     pub struct Kick {
-        /// Step at which it is applied
+        /// Step at which the kick is applied
         step: u64,
-        /// Added to u, mV
+        /// Increase of u, mV
         weight: f64,
         /// Index of the target neuron
         lane: u32,
-        /// Index of its source
+        /// Index of the source
         source: u32,
     }
 }
@@ -237,7 +237,8 @@ kernels! {
             chunks: In<Chunk>, words: In<u32>, arrivals: InOut<i32>, touched: InOut<u8>
         );
 
-        /// The same with Poisson stimuli or changed weights: extra blocks draw the kicks. Items: synaptic events.
+        /// Delivers spikes as `deliver_spikes` does, with Poisson stimuli or changed weights: extra blocks draw the
+        /// kicks. Items: synaptic events.
         #[block(256)]
         fn deliver_spikes_driven as DeliverSpikesDriven(
             layout: Size<RingLayout>, n: Size<u32>, is_exact: Size<u32>, model: In<Model>, windows: In<Window>,
@@ -263,7 +264,8 @@ kernels! {
             traced: In<u32>, samples: InOut<f32>
         );
 
-        /// The same for all windows of a persistent launch, from what it recorded, one warp per window and neuron.
+        /// Samples v and g of traced neurons over all windows of a persistent launch, from the inputs that it recorded;
+        /// one warp per window and neuron.
         #[block(64)]
         fn sample_recorded_traces as SampleRecordedTraces(
             model: In<Model>, propagators: In<u32>, windows: In<Window>, n_windows: Size<u32>, segments: In<Segment>,
@@ -409,13 +411,15 @@ kernels! {
 
 impl LeakyKernels {
     /// Whether all blocks of a grid of `step_leaky_persistent` are resident at once, as the grid barrier requires.
+    /// Fails if the device fails.
     pub fn fits_persistent(&self, grid: Grid) -> Result<bool, GpuError> {
         self.step_leaky_persistent.fits_at_once(grid)
     }
 }
 
 impl Kernels {
-    /// Whether all blocks of a grid of `step_lif_persistent` are resident at once, as the grid barrier requires.
+    /// Whether all blocks of a grid of `step_lif_persistent` are resident at once, as the grid barrier requires. Fails
+    /// if the device fails.
     pub fn fits_persistent(&self, grid: Grid) -> Result<bool, GpuError> {
         self.step_lif_persistent.fits_at_once(grid)
     }

@@ -147,7 +147,7 @@ pub struct LaunchQueue {
 }
 
 impl LaunchQueue {
-    /// Creates a queue without launches.
+    /// Creates a queue without launches. Fails if device memory is full or the device fails.
     pub fn new(gpu: &Arc<Gpu>, sizes: &BufferSizes, delay: u32) -> Result<Self, GpuError> {
         Ok(Self {
             sent: VecDeque::new(),
@@ -246,7 +246,7 @@ impl LaunchQueue {
         plan
     }
 
-    /// Records that a plan was launched.
+    /// Records that a plan was launched. Fails if the device fails.
     pub fn sent(&mut self, plan: Vec<Window>, n_traced: usize, by: StepMode) -> Result<(), GpuError> {
         let mark = Mark::now(&self.gpu)?;
         for window in &plan {
@@ -259,8 +259,8 @@ impl LaunchQueue {
         Ok(())
     }
 
-    /// Waits for the oldest graph and adds its results to the measurements. Returns `None` if no graph is launched. The copies
-    /// overlap with the next graph.
+    /// Waits for the oldest graph and adds its results to the measurements. Returns `None` if no graph is launched. The
+    /// copies overlap with the next graph. Fails if the device fails.
     pub fn collect(
         &mut self,
         memory: &DeviceBuffers,
@@ -316,7 +316,7 @@ impl LaunchQueue {
         Ok(Some(Reading { step, whole: n_run == launch.plan.len(), non_finite }))
     }
 
-    /// Discards the windows from `step` on, which did not run.
+    /// Discards the windows from `step` on, which did not run. Fails if the device fails.
     pub fn discard_from(&mut self, step: u64) -> Result<(), GpuError> {
         for launch in self.launches.drain(..) {
             launch.mark.wait()?;

@@ -86,7 +86,7 @@ macro_rules! persistent_step {
 pub(super) use {persistent_step, step, step_of_window};
 
 impl DeviceBuffers {
-    /// Delivers the spikes and marks the listed kicks that arrive in a window.
+    /// Delivers the spikes and marks the listed kicks that arrive in a window. Fails if the device fails.
     pub fn deliver_spikes(
         &mut self,
         kernels: &Kernels,
@@ -163,7 +163,8 @@ impl DeviceBuffers {
         model.n_sources <= max_sources && !self.is_exact() && model.may_overflow == 0 && self.n_traced <= MAX_TRACED
     }
 
-    /// Uploads the connectivity of persistent blocks and allocates their mailboxes.
+    /// Uploads the connectivity of persistent blocks and allocates their mailboxes. Fails if device memory is full or
+    /// the device fails.
     pub fn upload_block_csr(&mut self, block_csr: &BlockCsr, mailbox_words: usize) -> Result<(), GpuError> {
         let gpu = &self.gpu;
         self.heads = Buf::from_slice(gpu, "connectivity by block, heads", &block_csr.heads)?;
@@ -173,7 +174,7 @@ impl DeviceBuffers {
         Ok(())
     }
 
-    /// Reserves tags for `windows` windows of a persistent launch. Returns the first tag.
+    /// Reserves tags for `windows` windows of a persistent launch. Returns the first tag. Fails if the device fails.
     pub fn take_tags(&mut self, windows: u32) -> Result<u32, GpuError> {
         if self.next_tag + windows > TAGS {
             self.mailboxes.clear()?;
@@ -184,7 +185,8 @@ impl DeviceBuffers {
         Ok(first_tag)
     }
 
-    /// Sorts the spikes of the first `windows` windows of the plan. `one_by_one`: whether the windows were launched separately.
+    /// Sorts the spikes of the first `windows` windows of the plan. `one_by_one`: whether the windows were launched
+    /// separately. Fails if the device fails.
     pub fn sort_spikes(
         &mut self,
         kernels: &Kernels,

@@ -26,7 +26,8 @@ use crate::{
 use std::sync::Arc;
 
 buffers! {
-    /// Noisy leaky units: their kernels and constants. Windows are single steps, every unit is evaluated in every step.
+    /// Noisy leaky units: their kernels and constants. Windows are single steps, and every unit is evaluated in every
+    /// step.
     pub struct LeakyUnits(gpu: Arc<Gpu>, _sizes: ()) {
         "neurons" {
             /// Constants of the model.
@@ -97,7 +98,7 @@ impl<T: Real> DeviceNeurons<T> for LeakyUnits {
         self.upload_constants(&host.params)
     }
 
-    /// Units are checked in every step.
+    /// Returns `false`, because the kernels check every unit in every step.
     fn may_overflow(&self, _: &DeviceStimuli, _: &ActiveStimuli<T>, _: &Constants<T>) -> bool {
         false
     }
@@ -200,7 +201,7 @@ impl<T: Real> DeviceNeurons<T> for LeakyUnits {
     }
 }
 
-/// Returns the potential v of every unit.
+/// Returns the potential v of every unit. Fails if the device fails.
 pub fn potentials(memory: &DeviceBuffers) -> Result<Vec<f32>, SimError> {
     let words = memory.states.read_range(0..memory.n as usize)?;
     Ok(words.into_iter().map(f32::from_bits).collect())

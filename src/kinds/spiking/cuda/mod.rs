@@ -140,7 +140,8 @@ struct GraphCache {
 }
 
 impl<T: Real> CudaSim<T> {
-    /// Creates a simulation at step 0, with the implementation selected in `context.kernels`. Fails as [`CudaSim::tuned`].
+    /// Creates a simulation at step 0, with the implementation selected in `context.kernels`. Fails as
+    /// [`CudaSim::tuned`] does.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, gpu: &Arc<Gpu>) -> Result<Self, SimError> {
         let persistent = match context.kernels.get("step") {
             Some(WINDOWS) => PersistentMode::Off,

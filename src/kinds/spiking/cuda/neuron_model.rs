@@ -43,7 +43,8 @@ pub trait DeviceNeurons<T: Real>: Send {
     where
         Self: Sized;
 
-    /// Loads the kernels and uploads the constants that only this model has.
+    /// Loads the kernels and uploads the constants that only this model has. Fails if a module cannot be loaded or the
+    /// device fails.
     fn new(gpu: &Arc<Gpu>, host: &HostState<T>) -> Result<Self, GpuError>
     where
         Self: Sized;
@@ -54,13 +55,14 @@ pub trait DeviceNeurons<T: Real>: Send {
     /// Returns the properties of the step kernels.
     fn spec(&self) -> StepSpec;
 
-    /// Whether all blocks of a grid of the persistent kernel are resident at once, as the grid barrier requires.
+    /// Whether all blocks of a grid of the persistent kernel are resident at once, as the grid barrier requires. Fails
+    /// if the device fails.
     fn fits_persistent(&self, kernels: &Kernels, grid: Grid) -> Result<bool, GpuError>;
 
     /// Returns the states of all neurons before step 0 as words; `None` if they are zero.
     fn initial_states(&self, host: &HostState<T>) -> Option<Vec<u32>>;
 
-    /// Uploads what follows from an edit that the host state already contains.
+    /// Uploads the values that follow from an edit that the host state already contains. Fails if the device fails.
     fn apply_edit(
         &mut self,
         memory: &mut DeviceBuffers,
@@ -72,10 +74,10 @@ pub trait DeviceNeurons<T: Real>: Send {
     /// Whether an input is large enough to make a state non-finite, which requires the kernels that check every step.
     fn may_overflow(&self, image: &DeviceStimuli, stimuli: &ActiveStimuli<T>, constants: &Constants<T>) -> bool;
 
-    /// Applies the uploaded stimuli before step `completed`.
+    /// Applies the uploaded stimuli before step `completed`. Fails if the device fails.
     fn apply_stimuli(&self, memory: &mut DeviceBuffers, kernels: &Kernels, completed: u32) -> Result<(), GpuError>;
 
-    /// Advances anchors that are more than one table behind step `completed`.
+    /// Advances anchors that are more than one table behind step `completed`. Fails if the device fails.
     fn advance_anchors(
         &self,
         memory: &mut DeviceBuffers,
@@ -84,7 +86,8 @@ pub trait DeviceNeurons<T: Real>: Send {
         pass: &mut Pass,
     ) -> Result<(), GpuError>;
 
-    /// Launches the step of a window whose spikes were delivered, and samples traced neurons.
+    /// Launches the step of a window whose spikes were delivered, and samples traced neurons. Fails if the device
+    /// fails.
     fn step_window(
         &self,
         memory: &mut DeviceBuffers,
@@ -95,6 +98,7 @@ pub trait DeviceNeurons<T: Real>: Send {
     ) -> Result<(), GpuError>;
 
     /// Launches the persistent kernel for `windows` windows with tags from `first_tag` on, and samples traced neurons.
+    /// Fails if the device fails.
     fn step_persistent(
         &self,
         memory: &mut DeviceBuffers,
@@ -105,16 +109,19 @@ pub trait DeviceNeurons<T: Real>: Send {
         pass: &mut Pass,
     ) -> Result<(), GpuError>;
 
-    /// Starts copying the potential of every neuron after `completed` steps to page-locked memory.
+    /// Starts copying the potential of every neuron after `completed` steps to page-locked memory. Fails if the device
+    /// fails.
     fn start_potentials(&self, memory: &mut DeviceBuffers, kernels: &Kernels, completed: u32) -> Result<(), GpuError>;
 
-    /// Waits for the copy of the potentials that was started last. Returns v of every neuron; empty if no copy was started.
+    /// Waits for the copy of the potentials that was started last. Returns v of every neuron; empty if no copy was
+    /// started. Fails if the device fails.
     fn finish_potentials(&self, memory: &DeviceBuffers) -> Result<Vec<f32>, GpuError>;
 
-    /// Creates a snapshot that suffices to continue bit for bit.
+    /// Creates a snapshot that suffices to continue bit for bit. Fails if the device fails.
     fn save(&self, host: &HostState<T>, memory: &DeviceBuffers, queue: &LaunchQueue) -> Result<Snapshot, SimError>;
 
-    /// Restores a state; on an `Err` about the snapshot the simulation is unchanged.
+    /// Restores a state. Fails if the snapshot does not fit, which leaves the simulation unchanged, or if the device
+    /// fails.
     fn load(
         &self,
         host: &mut HostState<T>,
@@ -123,7 +130,7 @@ pub trait DeviceNeurons<T: Real>: Send {
         from: &Snapshot,
     ) -> Result<(), SimError>;
 
-    /// Launches one window: delivery, then step.
+    /// Launches one window: delivery, then step. Fails if the device fails.
     fn launch_window(
         &self,
         memory: &mut DeviceBuffers,
@@ -136,7 +143,8 @@ pub trait DeviceNeurons<T: Real>: Send {
         self.step_window(memory, kernels, index, variant, pass)
     }
 
-    /// Launches the first `windows` windows of the plan at once; all but the last must have full length.
+    /// Launches the first `windows` windows of the plan at once; all but the last must have full length. Fails if the
+    /// device fails.
     fn launch_windows(
         &self,
         memory: &mut DeviceBuffers,

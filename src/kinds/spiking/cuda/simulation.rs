@@ -168,7 +168,8 @@ impl<T: Real> ReadsFields for CudaSim<T> {
 }
 
 impl<T: Real> CudaSim<T> {
-    /// Returns the exact u and g of every LIF neuron, mV, for tests and comparisons of backends.
+    /// Returns the exact u and g of every LIF neuron, mV, for tests and comparisons of backends. Fails if the device
+    /// fails.
     pub fn states(&mut self) -> Result<Vec<(f64, f64)>, SimError> {
         let saved = state::neurons(&self.host, &self.memory)?;
         let constants = &self.host.constants;
@@ -185,7 +186,7 @@ impl<T: Real> CudaSim<T> {
         Ok(saved.into_iter().zip(currents).map(of).collect())
     }
 
-    /// Returns the potential v of every noisy leaky unit.
+    /// Returns the potential v of every noisy leaky unit. Fails if the device fails.
     pub fn leaky_potentials(&self) -> Result<Vec<f32>, SimError> {
         leaky::potentials(&self.memory)
     }

@@ -18,7 +18,7 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// Reads all neurons from the device.
+/// Reads all neurons from the device. Fails if the device fails.
 pub fn neurons<T: Real>(host: &HostState<T>, memory: &DeviceBuffers) -> Result<Vec<SavedNeuron<T>>, SimError> {
     let states = memory.states.read()?;
     let anchors = memory.anchors.read()?;
@@ -35,20 +35,21 @@ pub fn neurons<T: Real>(host: &HostState<T>, memory: &DeviceBuffers) -> Result<V
     Ok(states.chunks_exact(2).take(host.setup.n() as usize).enumerate().map(neuron).collect())
 }
 
-/// Reads the current into each neuron; empty if there is none.
+/// Reads the current into each neuron; empty if there is none. Fails if the device fails.
 pub fn currents<T: Real>(memory: &DeviceBuffers) -> Result<Vec<T>, SimError> {
     let currents: Vec<T> = numbers(&memory.currents.read()?).take(memory.n as usize).collect();
     Ok(if currents.iter().all(|c| *c == T::ZERO) { vec![] } else { currents })
 }
 
-/// Creates a snapshot that suffices to continue bit for bit.
+/// Creates a snapshot that suffices to continue bit for bit. Fails if the device fails.
 pub fn write<T: Real>(host: &HostState<T>, memory: &DeviceBuffers, queue: &LaunchQueue) -> Result<Snapshot, SimError> {
     let mut pending_chunks = in_flight(host, memory, queue)?;
     let sent_in = |step| pending_chunks.remove(&step).unwrap_or_default();
     Ok(saved_state::write(host, neurons(host, memory)?.into_iter(), currents(memory)?, sent_in))
 }
 
-/// Returns the spikes in transit by step, ascending, from the first chunk of each row. Neurons without connections are omitted.
+/// Returns the spikes in transit by step, ascending, from the first chunk of each row. Neurons without connections are
+/// omitted. Fails if the device fails.
 pub fn in_flight<T: Real>(
     host: &HostState<T>,
     memory: &DeviceBuffers,
@@ -98,7 +99,7 @@ pub fn read<T: Real>(
     Ok(())
 }
 
-/// Queues spikes of the steps before `step` for delivery; clears all others.
+/// Queues spikes of the steps before `step` for delivery; clears all others. Fails if the device fails.
 pub fn queue_spikes(
     connectivity: &Csr,
     memory: &mut DeviceBuffers,

@@ -1,5 +1,5 @@
-//! Coefficients of the step: the exact propagators of each population and time step. A coefficient is one number for a
-//! population, or one for each neuron where a parameter has a distribution.
+//! Coefficients of the step: the exact propagators of each population. A coefficient has one value for a population, or
+//! one for each neuron if a parameter has a distribution or stimuli act on neurons.
 
 use super::{
     ExternalInput, InputSource, PointNeuron,
@@ -11,7 +11,7 @@ use crate::{
     params::Distribution,
 };
 
-/// Index of a coefficient.
+/// Indices of the coefficients of a neuron. u is the membrane potential above rest.
 pub mod index {
     /// Decay of u.
     pub const DECAY: usize = 0;
@@ -114,7 +114,7 @@ impl Population<'_> {
         })
     }
 
-    /// Whether neurons differ.
+    /// Whether the coefficients of neurons may differ.
     fn varies(&self) -> bool {
         let model = &self.params.populations[self.index].model;
         let mut is_drawn = !self.stimuli.currents.is_empty() || !self.stimuli.driven.is_empty();
@@ -213,18 +213,18 @@ fn propagators(model: &PointNeuron, of: &NeuronValues, dt: f64, exponents: [i32;
     out
 }
 
-/// Returns the contribution of an exponential current of 1 to u of `τ_m u' = I - u`, over a time. Written with `expm1`, so
-/// that it stays exact if the time constants are nearly or exactly equal.
+/// Returns u of `τ_m u' = I - u` after time `t`, for a current I that is 1 at the start and decays with `tau`. The
+/// formula uses `expm1`, so that it stays exact if the time constants are nearly or exactly equal.
 fn coupling(t: f64, tau_m: f64, tau: f64) -> f64 {
     let (a, d) = ((-t / tau_m).exp(), (-t / tau).exp());
     let y = t * (tau_m - tau).abs() / (tau_m * tau);
     a.max(d) * (t / tau_m) * if y == 0.0 { 1.0 } else { -(-y).exp_m1() / y }
 }
 
-/// Returns the contribution of the second variable of an alpha current of 1 to u of `u' = I - u / τ_m`, over a time.
+/// Returns u of `u' = I - u / τ_m` after time `t`, for an alpha current I = t exp(-t / tau).
 fn rise(t: f64, tau_m: f64, tau: f64) -> f64 {
     let x = t * (1.0 / tau - 1.0 / tau_m);
-    // (1 - e^-x (1 + x)) / x², as a series for small x.
+    // The ratio is (1 - e^-x (1 + x)) / x², computed as a series for small x.
     let ratio = if x.abs() < 1e-2 {
         0.5 - x / 3.0 + x * x / 8.0 - x * x * x / 30.0 + x.powi(4) / 144.0
     } else {

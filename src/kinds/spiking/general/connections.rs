@@ -1,4 +1,4 @@
-//! Connections of a network from rules in memory, by projection and presynaptic neuron.
+//! Connections that rules make, held in memory by projection and presynaptic neuron.
 
 use super::{
     FixedDegree,
@@ -15,7 +15,7 @@ use crate::{
 /// Mask of the target in the word of a synapse.
 pub const TARGET: u32 = (1 << TARGET_BITS) - 1;
 
-/// Number of synapses that a thread makes between two reports of progress, about.
+/// Approximate number of synapses that a thread makes between two reports of progress.
 const PIECE: u64 = 1 << 20;
 
 /// Weights of a projection as stored, one per synapse unless constant.
@@ -119,7 +119,7 @@ impl Rows {
         }
     }
 
-    /// Returns the allocated memory.
+    /// Returns the allocated memory, bytes.
     pub fn n_bytes(&self) -> u64 {
         let weights = match &self.weights {
             Weights::Constant(_) => 0,
@@ -131,8 +131,8 @@ impl Rows {
 }
 
 impl Connections {
-    /// Makes the connections of a network with a number of threads, which changes no bit. Fails if memory does not suffice or
-    /// `progress` cancels.
+    /// Makes the connections of a network with `threads` threads, whose number changes no bit. Fails if memory does not
+    /// suffice or `progress` cancels.
     pub fn make(network: &RuleNetwork, threads: usize, progress: &Progress) -> Result<Self, SimError> {
         let total = network.plan.synapses().max(1);
         let (mut rows, mut hash, mut made) = (vec![], 0_u64, 0);
@@ -158,7 +158,7 @@ impl Connections {
         self.len() == 0
     }
 
-    /// Returns the allocated memory.
+    /// Returns the allocated memory, bytes.
     pub fn n_bytes(&self) -> u64 {
         self.rows.iter().map(Rows::n_bytes).sum()
     }
@@ -177,8 +177,8 @@ pub fn made_on_host(
     }
 }
 
-/// Returns the sum of the mixed synapses of a projection. Every synapse gives two words as a spike does, so a sum on the device
-/// has the same bits.
+/// Returns the sum of [`mixed`] over the synapses of a projection. The sum does not depend on their order, so the
+/// device computes the same bits.
 pub fn hash_of(projection: usize, rows: &Rows) -> u64 {
     let mut sum = 0_u64;
     for source in 0..rows.starts.len() as u32 - 1 {
@@ -189,7 +189,7 @@ pub fn hash_of(projection: usize, rows: &Rows) -> u64 {
     sum
 }
 
-/// Mixes the parts of a synapse to one word of the hash.
+/// Mixes the parts of a synapse into one word of the hash.
 pub const fn mixed(projection: u32, source: u32, word: u32, weight: i32) -> u64 {
     let mut hash = StreamHash(0);
     hash.push_spike(source, word);

@@ -1,6 +1,6 @@
-//! Addresses of the draws of a network from rules. Every draw depends on the seed, its projection, a neuron and a number alone,
-//! so connections can be made in any order, in parallel, and again; only integers are involved up to the quantiles of weights
-//! and delays, which have equal bits on every machine.
+//! Addresses of the draws of a network from rules. Every draw depends on the seed, its projection, a neuron and a
+//! number alone, so connections can be made in any order, in parallel, and again. All arithmetic is on integers, except
+//! the quantiles of weights and delays, which have equal bits on every machine.
 
 use crate::num::{
     rng::{Purpose, philox4x32},
@@ -49,8 +49,8 @@ impl Draws {
         Permutation::new(self.words(neuron, 0, stage::PERMUTATION), n)
     }
 
-    /// Returns how many of `trials` fall into the first `left` of `len` neurons from `first` on: a binomial number, as the
-    /// sum of its trials.
+    /// Returns the number of `trials` that fall into the first `left` of `len` neurons from `first` on: a binomial
+    /// number, as the sum of its trials.
     pub fn split(self, trials: u64, first: u32, left: u32, len: u32) -> u64 {
         let level = len.ilog2();
         match left * 2 == len {
@@ -138,7 +138,7 @@ const fn left_of(len: u32) -> u32 {
     1 << (len - 1).ilog2()
 }
 
-/// Pseudorandom permutation of `0..n`: a Feistel network of four rounds over the next even power of two, repeated until the
+/// Pseudorandom permutation of `0..n`: a Feistel network of four rounds over the next power of four, repeated until the
 /// result is below `n` (Black & Rogaway 2002).
 #[derive(Clone, Copy, Debug)]
 pub struct Permutation {

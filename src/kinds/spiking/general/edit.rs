@@ -7,8 +7,9 @@ use crate::{
     sim::SimError,
 };
 
-/// Returns the plan after a change; `None` if the change needs new connections, because the units of the weights differ.
-/// Changes that a rebuild applies are judged elsewhere. Fails if no network can be built after the change.
+/// Returns the plan after a change; `None` if the change needs new connections, because the units of the weights
+/// differ. The result is the current plan for changes that need a rebuild in any case. Fails if no network can be built
+/// after the change.
 pub fn plan_after(params: &Params, now: &Plan, change: &Change) -> Result<Option<Plan>, SimError> {
     let mut new = params.clone();
     if !new.set(change) || new == *params {

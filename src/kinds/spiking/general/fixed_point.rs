@@ -1,4 +1,4 @@
-//! Fixed point of the weights. The sums of a receptor are 32-bit integers in units of a power of two, so they do not depend on
+//! Fixed-point weights. The sums of a receptor are 32-bit integers in units of a power of two, so they do not depend on
 //! the order of addition. The unit is the finest for which the largest possible sum of a step fits with headroom.
 
 use super::{
@@ -34,7 +34,8 @@ impl Bound {
     }
 }
 
-/// Chooses the units of all receptors and the formats of all weights. Fails if a weight overflows.
+/// Chooses the units of all receptors and the formats of all weights. Fails if 32-bit sums do not hold the range from
+/// the smallest weight to the largest sum of a receptor.
 pub fn choose(
     populations: &mut [PopulationPlan],
     projections: &mut [ProjectionPlan],

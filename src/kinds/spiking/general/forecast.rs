@@ -1,4 +1,5 @@
-//! Prediction of what a build makes of populations and projections, with all reasons why it cannot be built.
+//! Prediction of the network that a build makes from populations and projections, or all reasons why it cannot be
+//! built.
 
 use super::{
     Population,
@@ -12,10 +13,10 @@ use crate::{
 /// Largest number of items that are checked one by one. Of longer lists only the first problem is returned.
 const MAX_CHECKED: usize = 200;
 
-/// Synapses that one core of a CPU makes per second: 15.6 M in 1.8 s for the network of Brunel (2000).
+/// Approximate number of synapses that one CPU core makes per second, for the network of Brunel (2000).
 const SYNAPSES_PER_SECOND: f64 = 9e6;
 
-/// Returns the prediction of the parameters.
+/// Predicts the network of the parameters.
 pub fn forecast(params: &Params) -> GraphForecast {
     match plan::plan(params) {
         Ok(plan) => of_plan(&plan),

@@ -15,12 +15,13 @@
 //! 4. **threshold and reset**: a neuron that is not refractory and has `u >= θ` spikes; `u = reset`, which is held in the next
 //!    `t_ref / dt` steps.
 //!
-//! This is the order of NEST; a spike with a delay of d steps changes a synaptic variable in step n + d and u first in step
-//! n + d + 1. What a refractory neuron does with its arrivals is a choice ([`RefractoryInput`]).
+//! This is the order of NEST: a spike of step n with a delay of d steps changes a synaptic variable in step n + d, and
+//! u first in step n + d + 1, or in step n + d with delta synapses. [`RefractoryInput`] chooses the effect of arrivals
+//! at a refractory neuron.
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `population`, `projection` | parameters |
+//! | `population`, `projection`, `positions` | parameters; positions of the neurons |
 //! | [`plan`], [`fixed_point`] | the checked network: sizes, delays, units of the weights |
 //! | [`draws`], [`rows`] | addressed draws, and the rows made from them, one presynaptic neuron at a time |
 //! | [`connections`], [`network`] | all connections in memory, and their views |
@@ -28,6 +29,7 @@
 //! | [`cpu`] | the step on the CPU |
 //! | [`cuda`] | the same step on an NVIDIA GPU |
 //! | [`edit`] | edits while a network runs |
+//! | [`forecast`] | prediction of a network for the graph editor |
 //! | [`saved`] | saved states, independent of threads and backend |
 
 pub mod coefficients;

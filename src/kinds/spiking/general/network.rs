@@ -14,7 +14,7 @@ use crate::{
 };
 use std::sync::{Arc, OnceLock};
 
-/// Plan of a network, and what it takes to make its connections.
+/// Plan of a network, with the positions and edge lists from which its connections are made.
 pub struct RuleNetwork {
     /// The checked plan.
     pub plan: Plan,
@@ -59,7 +59,7 @@ impl RuleNetwork {
         RowMaker::new(&self.plan, self.seed, projection, &self.positions, self.edges[projection].as_ref())
     }
 
-    /// Returns the connections, which the first call makes with a number of threads. Fails if memory does not suffice or
+    /// Returns the connections, which the first call makes with `threads` threads. Fails if memory does not suffice or
     /// `progress` cancels.
     pub fn connections(&self, threads: usize, progress: &Progress) -> Result<Arc<Connections>, SimError> {
         if let Some(made) = self.made.get() {
@@ -69,8 +69,8 @@ impl RuleNetwork {
         Ok(self.made.get_or_init(|| made).clone())
     }
 
-    /// Returns the connections for views. Rows are made again where the connections are not in memory, and all connections
-    /// are made for a projection whose rows are made together.
+    /// Returns the connections for views; `None` if they are not in memory and each row can be made alone. Makes all
+    /// connections if the rows of a projection can only be made together.
     fn for_views(&self) -> Option<Arc<Connections>> {
         let is_whole = (0..self.plan.projections.len()).any(|i| self.maker(i).is_transposed());
         match self.made.get() {

@@ -1,5 +1,5 @@
 //! The plan of a network from rules: everything that follows from the parameters before a connection is drawn. A plan exists
-//! only for a network that can be built; [`plan`] refuses all others with the sentence that a person needs.
+//! only for a network that can be built; [`plan`] refuses all others with a message that names the cause.
 
 use super::{
     ConnectionRule, ExternalInput, InputSource, Placement, PointNeuron, Population, Projection, Receptor,
@@ -35,7 +35,7 @@ pub struct Plan {
     pub n: u32,
     /// Number of entries of a state array: [`Plan::n`] with each population rounded up to [`BLOCK`].
     pub stride: u32,
-    /// Number of slots of the rings: a power of two that exceeds the span of all delays.
+    /// Number of slots of the rings: the power of two that is not below the number of delays of any projection.
     pub slots: u32,
     /// Populations, in the order of the neurons.
     pub populations: Vec<PopulationPlan>,
@@ -101,7 +101,7 @@ pub enum WeightFormat {
 }
 
 impl WeightFormat {
-    /// Returns the bytes of a weight.
+    /// Returns the number of bytes of a stored weight.
     pub const fn bytes(self) -> u64 {
         match self {
             Self::Constant(_) => 0,
@@ -156,7 +156,7 @@ impl Plan {
         self.projections.iter().map(|p| p.synapses).sum()
     }
 
-    /// Returns the expected memory of the connections: words, weights and row starts.
+    /// Returns the expected memory of the connections, bytes: words, weights and row starts.
     pub fn connection_bytes(&self) -> u64 {
         let of =
             |p: &ProjectionPlan| p.synapses * (4 + p.format.bytes()) + 8 * (u64::from(self.populations[p.from].n) + 1);
@@ -273,13 +273,13 @@ fn named(name: &str, populations: &[PopulationPlan]) -> Result<usize, String> {
     })
 }
 
-/// Smallest and largest value that draws of one word can have.
+/// Returns the smallest and the largest value that draws from a random word can have.
 pub(super) fn extremes(of: Distribution) -> (f64, f64) {
     const LEAST: f64 = 0.5 / 4_294_967_296.0;
     (of.quantile(LEAST), of.quantile(1.0 - LEAST))
 }
 
-/// Converts a delay to the nearest number of steps.
+/// Converts a delay to the nearest number of steps, half up.
 pub fn delay_steps(ms: f64, dt_ms: f64) -> f64 {
     (ms / dt_ms + 0.5).floor()
 }
@@ -298,7 +298,7 @@ fn projection(of: &Projection, populations: &[PopulationPlan], dt_ms: f64) -> Re
     Ok(ProjectionPlan { from, to, rule, weight, format, delay, delay_min, delays, receptor, synapses })
 }
 
-/// Returns the index of a receptor.
+/// Returns the index of the receptor that a projection with a median weight chooses.
 fn receptor(choice: Receptor, weight: f64) -> usize {
     match choice {
         Receptor::BySign => usize::from(weight <= 0.0),

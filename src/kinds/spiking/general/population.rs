@@ -230,7 +230,7 @@ params! {
 }
 
 params! {
-    /// Uniformly distributed in a box around the point (0, 0, z).
+    /// Positions are uniformly distributed in a box around the point (0, 0, z).
     pub struct InBox {
         /// Length of the box along x.
         #[param(title = "Width", unit = Um, range = 1.0..=2000.0, hard = 0.0..=1e6, scale = Log, apply = Rebuild)]
@@ -251,7 +251,7 @@ params! {
 }
 
 params! {
-    /// Uniformly distributed in a ball around the point (0, 0, z).
+    /// Positions are uniformly distributed in a ball around the point (0, 0, z).
     pub struct InBall {
         /// Radius of the ball.
         #[param(title = "Radius", unit = Um, range = 1.0..=2000.0, hard = 0.0..=1e6, scale = Log, apply = Rebuild)]
@@ -264,7 +264,7 @@ params! {
 }
 
 params! {
-    /// Uniformly distributed in a round layer around the z axis, as under a square millimetre of cortex.
+    /// Positions are uniformly distributed in a round layer around the z axis, as under a square millimetre of cortex.
     pub struct InLayer {
         /// Radius of the layer.
         #[param(title = "Radius", unit = Um, range = 1.0..=2000.0, hard = 0.0..=1e6, scale = Log, apply = Rebuild)]
@@ -286,15 +286,15 @@ one_of! {
         /// Neurons have no positions.
         #[title("None")]
         Nowhere(NoParameters),
-        /// A square grid.
+        /// Positions are the points of a square grid.
         Grid(Grid),
-        /// Uniform in a box.
+        /// Positions are uniformly distributed in a box.
         #[title("Box")]
         InBox(InBox),
-        /// Uniform in a ball.
+        /// Positions are uniformly distributed in a ball.
         #[title("Ball")]
         InBall(InBall),
-        /// Uniform in a round layer.
+        /// Positions are uniformly distributed in a round layer.
         #[title("Layer")]
         InLayer(InLayer),
     }

@@ -3,7 +3,7 @@
 use super::{Placement, plan::PopulationPlan};
 use crate::num::rng::{Draw, Purpose};
 
-/// Number of draws after which a point inside a ball or disc is certain to be found.
+/// Number of draws after which a point inside a ball or disc is practically certain.
 const TRIES: u64 = 64;
 
 /// Returns the positions of a population, µm; empty if it has none. They depend on the seed and the neurons alone.
@@ -14,7 +14,7 @@ pub fn positions(population: &PopulationPlan, seed: u64) -> Vec<[f32; 3]> {
         let words = Draw { seed, purpose: Purpose::Position, step, lane }.words();
         words.map(|word| (f64::from(word) + 0.5) / 2_147_483_648.0 - 1.0)
     };
-    // The first draw with a point inside: at least half of all points are.
+    // Takes the first draw whose point is inside; more than half of all points are.
     let inside = |neuron: u32, dimensions: usize| {
         let is_inside = |x: &[f64; 4]| x[..dimensions].iter().map(|x| x * x).sum::<f64>() <= 1.0;
         (0..TRIES).map(|step| draw(neuron, step)).find(is_inside).unwrap_or_default()

@@ -31,7 +31,7 @@ choices! {
 }
 
 params! {
-    /// Every presynaptic neuron to every postsynaptic neuron.
+    /// Every presynaptic neuron connects to every postsynaptic neuron.
     pub struct AllToAll {
         /// Whether neurons connect to themselves.
         #[param(title = "Autapses", apply = Rebuild)]
@@ -40,7 +40,7 @@ params! {
 }
 
 params! {
-    /// Each pair independently with one probability.
+    /// Each pair is connected independently with the same probability.
     pub struct PairwiseBernoulli {
         /// Probability of a connection from a presynaptic to a postsynaptic neuron.
         #[param(title = "Probability", range = 1e-4..=1.0, hard = 0.0..=1.0, scale = Log, symbol = "p", apply = Rebuild)]
@@ -53,7 +53,7 @@ params! {
 }
 
 params! {
-    /// The same number of synapses for each neuron, with random partners.
+    /// Each neuron has the same number of synapses, with random partners.
     pub struct FixedDegree {
         /// Number of synapses per neuron.
         #[param(title = "Synapses per neuron", range = 1.0..=10_000.0, hard = 0.0..=1e6, scale = Log, symbol = "K", apply = Rebuild)]
@@ -70,7 +70,7 @@ params! {
 }
 
 params! {
-    /// A fixed number of synapses, each with random neurons at both ends. A pair may have several.
+    /// A fixed number of synapses, each with random neurons at both ends. A pair may have several synapses.
     pub struct FixedTotal {
         /// Number of synapses of the projection.
         #[param(title = "Synapses", range = 1.0..=1e9, hard = 0.0..=1e12, scale = Log, symbol = "K", apply = Rebuild)]
@@ -83,7 +83,7 @@ params! {
 }
 
 params! {
-    /// Each pair independently with a probability that decreases with the distance.
+    /// Each pair is connected independently with a probability that decreases with the distance.
     pub struct ByDistance {
         /// Connection probability as a function of the distance.
         #[param(title = "Profile", apply = Rebuild)]
@@ -115,25 +115,25 @@ params! {
 one_of! {
     /// Rule of a projection.
     pub enum ConnectionRule {
-        /// Every presynaptic neuron to every postsynaptic one.
+        /// Every presynaptic neuron connects to every postsynaptic one.
         AllToAll(AllToAll),
-        /// The first neuron to the first, the second to the second; both populations have one size.
+        /// Neurons with the same index are connected; both populations have the same size.
         OneToOne(NoParameters),
-        /// Each pair with one probability.
+        /// Each pair is connected with the same probability.
         #[title("Pairwise Bernoulli")]
         Bernoulli(PairwiseBernoulli),
-        /// The same number of inputs for each postsynaptic neuron.
+        /// Each postsynaptic neuron has the same number of inputs.
         #[title("Fixed in-degree")]
         FixedInDegree(FixedDegree),
-        /// The same number of outputs for each presynaptic neuron.
+        /// Each presynaptic neuron has the same number of outputs.
         #[title("Fixed out-degree")]
         FixedOutDegree(FixedDegree),
-        /// A number of synapses between random neurons.
+        /// A fixed number of synapses connects random neurons.
         #[title("Fixed total number")]
         FixedTotal(FixedTotal),
-        /// Probability as a function of the distance.
+        /// Each pair is connected with a probability that decreases with the distance.
         ByDistance(ByDistance),
-        /// From an edge list.
+        /// Connections are read from an edge list.
         FromFile(FromFile),
     }
 }

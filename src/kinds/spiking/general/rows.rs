@@ -1,4 +1,5 @@
-//! Rows: the synapses of one presynaptic neuron of a projection, made alone from addressed draws.
+//! Rows: the synapses of one presynaptic neuron of a projection. A row is made from addressed draws, without the other
+//! rows.
 
 use super::{
     AllToAll, ByDistance, ConnectionRule, PairwiseBernoulli, Profile,
@@ -77,7 +78,7 @@ impl<'a> RowMaker<'a> {
         self.plan.from == self.plan.to
     }
 
-    /// Returns the stored weight of a word; `count` multiplies it.
+    /// Returns the stored weight that a word draws; `count` multiplies it.
     fn weight(&self, word: u32, count: f64) -> i32 {
         let units = self.plan.weight.quantile(unit(word)) * count / 2_f64.powi(self.exponent);
         // A saturating cast: a weight beyond the range of its format is the largest one.
@@ -87,13 +88,13 @@ impl<'a> RowMaker<'a> {
         }
     }
 
-    /// Returns the delay of a word beyond the smallest one.
+    /// Returns the delay that a word draws, beyond the smallest one, steps.
     fn delay(&self, word: u32) -> u32 {
         let steps = delay_steps(self.plan.delay.quantile(unit(word)), self.dt_ms) as i64;
         (steps - i64::from(self.plan.delay_min)).clamp(0, i64::from(self.plan.delays) - 1) as u32
     }
 
-    /// Returns the synapse with the words of its address.
+    /// Returns the synapse onto `target` whose draws are `words`.
     pub fn synapse(&self, target: u32, words: [u32; 4]) -> Synapse {
         Synapse {
             target,
@@ -102,21 +103,21 @@ impl<'a> RowMaker<'a> {
         }
     }
 
-    /// Returns a random partner among `n`, other than `own` without autapses.
+    /// Returns the partner that `word` draws among `n` neurons; without autapses it is not `own`.
     pub fn partner(&self, word: u32, n: u32, own: u32, autapses: bool) -> u32 {
         let is_open = autapses || !self.is_own();
         let drawn = below(word, n - u32::from(!is_open));
         drawn + u32::from(!is_open && drawn >= own)
     }
 
-    /// Returns partner `number` among `n` different ones, other than `own` without autapses.
+    /// Returns partner `number` of `own` in a permutation of `n` neurons; without autapses it is not `own`.
     pub fn other_partner(&self, number: u32, n: u32, own: u32, autapses: bool) -> u32 {
         let is_open = autapses || !self.is_own();
         let drawn = self.draws.permutation(own, n - u32::from(!is_open)).image(number);
         drawn + u32::from(!is_open && drawn >= own)
     }
 
-    /// Returns the degrees of all rows, where they are known without making the rows.
+    /// Returns the numbers of synapses of all rows of a fixed total number; `None` for the other rules.
     pub fn degrees(&self) -> Option<Vec<u32>> {
         let [n_from, _] = self.sizes;
         match &self.plan.rule {
@@ -129,8 +130,8 @@ impl<'a> RowMaker<'a> {
         }
     }
 
-    /// Replaces `out` by the row of a neuron of the presynaptic population, sorted. `degree` is its number of synapses where
-    /// [`RowMaker::degrees`] gave it. A projection that is made together has no single rows: `out` is then empty.
+    /// Replaces `out` by the row of a neuron of the presynaptic population, sorted. `degree` is its number of synapses
+    /// if [`RowMaker::degrees`] returned it. A projection whose rows are made together leaves `out` empty.
     pub fn row(&self, source: u32, degree: Option<u32>, out: &mut Vec<Synapse>) {
         out.clear();
         let n_to = self.sizes[1];
@@ -168,7 +169,7 @@ impl<'a> RowMaker<'a> {
         out.sort_unstable();
     }
 
-    /// Adds targets at geometric distances, so that each pair is connected with probability p.
+    /// Adds targets at geometrically distributed distances, so that each pair is connected with probability p.
     fn bernoulli(&self, rule: &PairwiseBernoulli, source: u32, out: &mut Vec<Synapse>) {
         if rule.p <= 0.0 {
             return;

@@ -28,13 +28,13 @@ pub struct State {
     pub last_spike: Vec<u64>,
     /// Arrivals of the next steps, by step, receptor and neuron; empty if no projection has several delays.
     pub arrivals: Vec<i32>,
-    /// Spikes within the largest of the smallest delays, by step, ascending.
+    /// Spikes of the last [`in_transit`] steps, by step, ascending.
     pub spikes: Vec<(u64, Vec<u32>)>,
     /// Manual kicks for the next step.
     pub manual_kicks: Vec<(u32, f32)>,
 }
 
-/// Returns the number of last steps from which spikes are in transit.
+/// Returns the number of most recent steps whose spikes may be in transit: the largest smallest delay of a projection.
 pub fn in_transit(plan: &Plan) -> u64 {
     plan.projections.iter().map(|p| u64::from(p.delay_min)).max().unwrap_or(0)
 }

@@ -145,8 +145,8 @@ impl<R: Real + Default> BlockActivations<R> {
 }
 
 impl<R: Real + Default> Activations<R> {
-    /// Grows the buffers to fit the sequences. `has_factor` tells whether derivatives of the presynaptic bias are kept.
-    /// Fails if memory is exhausted.
+    /// Grows the buffers to fit the sequences. `has_factor` states whether derivatives of the presynaptic bias are
+    /// kept. Fails if memory is exhausted.
     pub fn reserve(&mut self, config: &Config, extent: Extent, has_factor: bool) -> Result<(), SimError> {
         let (n, width, kv) = (extent.n_tokens(), config.width, config.kv_width());
         let edges = (extent.n_edges(config.heads), has_factor);

@@ -176,7 +176,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
     }
 }
 
-/// Rejects mechanisms that the device kernels do not support.
+/// Fails if the mechanisms are invalid, or if the device kernels do not support one.
 pub fn check_dynamics(dynamics: &Dynamics, config: &Config) -> Result<(), SimError> {
     dynamics.check(config)?;
     CudaExperts::refusal(&dynamics.router).map_or(Ok(()), |why| Err(SimError::Input(why)))

@@ -31,9 +31,9 @@ device_struct! {
         head_dim: u32,
         /// Rows from a head of keys to the next
         key_rows: u32,
-        /// Row of the first key, which is its position
+        /// Row of the first key, which is also its position
         key_offset: u32,
-        /// Added to the mean square
+        /// Constant added to the mean square
         eps: f32,
     }
 }
@@ -50,7 +50,7 @@ kernels! {
             q: InOut<f32>, k: InOut<f32>, v: InOut<f32>, rstd: InOut<f32>
         );
 
-        /// One warp per head of a token: the same backwards. Items: tokens.
+        /// One warp per head of a token: the backward pass of `split_heads`. Items: tokens.
         #[block(256)]
         fn split_heads_backward as SplitHeadsBackward(
             a: Size<HeadArgs>, cosines: In<f32>, sines: In<f32>, temperature: InAny, q: In<f32>, k: In<f32>,
@@ -67,7 +67,7 @@ kernels! {
         #[block(256)]
         fn move_heads as MoveHeads(a: Size<HeadArgs>, to_tokens: Size<u32>, from: In<f32>, to: InOut<f32>);
 
-        /// One thread per slot: what the last tokens of a batch selected.
+        /// One thread per slot: the experts and gates that the last tokens of a batch selected.
         #[block(256)]
         fn keep_selection as KeepSelection(
             first: Size<u32>, n: Size<u32>, indices: In<u32>, gates: In<f32>, experts: InOut<u32>, kept: InOut<f32>

@@ -44,7 +44,7 @@ device_struct! {
 }
 
 device_struct! {
-    /// Where noise is added, and where it is drawn.
+    /// Parameters that get noise, and the place of its draws.
     pub struct NoiseArgs {
         /// Seed of the project
         seed: u64,

@@ -15,16 +15,16 @@ use std::{
 /// Declared attributes of births and deaths.
 pub const ATTRIBUTES: &[AttributeSpec] = &[
     attribute("layer", "Layer of the expert, from 0.", ""),
-    attribute("origin", "What it came from: founder, split or merge.", ""),
+    attribute("origin", "Origin of the expert: founder, split or merge.", ""),
     attribute("fatigue_gene", "Gene of the fatigue rate at birth.", ""),
     attribute("energy_gene", "Gene of the energy rate at birth.", ""),
     AttributeSpec { title: "CaMKII gene", ..attribute("camkii_gene", "Gene of the CaMKII gain at birth.", "") },
     AttributeSpec { title: "PP1 gene", ..attribute("pp1_gene", "Gene of the PP1 gain at birth.", "") },
-    attribute("cause", "Why it ended: merged, dead, weakest or killed.", ""),
-    attribute("age_at_end", "Steps from its birth to its end.", "steps"),
+    attribute("cause", "Cause of the end: merged, dead, weakest or killed.", ""),
+    attribute("age_at_end", "Steps from birth to end.", "steps"),
     attribute(
         "contribution_at_end",
-        "Average of its contribution at the end: to first order the rise of the loss if it is removed.",
+        "Average contribution at the end: to first order, the rise of the loss if the expert is removed.",
         "nats",
     ),
 ];

@@ -51,7 +51,7 @@ impl Scoring {
 }
 
 device_struct! {
-    /// What an expert did in a training step, for its scores.
+    /// Record of an expert in a training step, for its scores.
     pub struct ExpertRecord {
         /// Share of the tokens that selected it
         share: f64,

@@ -141,8 +141,9 @@ fn normalise(x: &mut [f32], to: &[f64]) {
     }
 }
 
-/// Returns the mean square gradients of the experts of a layer, estimated by AdamW, `[E]`: means over their weights of the
-/// second moments `v` of all parameters. For [`ParentChoice::GradientUtility`](super::ParentChoice::GradientUtility).
+/// Returns the mean square gradients of the experts of a layer, estimated by AdamW, `[E]`: means over their weights of
+/// the second moments `v` of all parameters. [`ParentChoice::GradientUtility`](super::ParentChoice::GradientUtility)
+/// uses them.
 pub fn gradient_utility<R: Real>(arrays: &ExpertArrays, slots: usize, v: &[R]) -> Vec<f64> {
     let sum = |range: Range<usize>| v[range].iter().map(|v| v.f64()).sum::<f64>();
     let of = |slot: usize| arrays.weights.iter().map(|array| sum(array.range(slot))).sum::<f64>();

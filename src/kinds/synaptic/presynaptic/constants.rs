@@ -35,7 +35,7 @@ constants! { p:
         syt7: SensorConstants = SensorConstants { k: p.syt7_slope, half: 0.25, weight: 0.2 },
         /// Sensor of spontaneous release, Doc2.
         doc2: SensorConstants = SensorConstants { k: 4.0, half: 0.12, weight: p.doc2_gain },
-        /// Gate that complexin holds.
+        /// Gate of complexin.
         complexin: ComplexinConstants = p.into(),
         /// Pools of vesicles and their flows.
         vesicles: VesicleConstants = p.into(),
@@ -53,7 +53,7 @@ constants! { p:
         resources: ResourceConstants = p.into(),
     }
 
-    /// Calcium of a key.
+    /// Constants of the calcium of a key.
     pub struct CalciumConstants {
         /// Share κ_C of the calcium that remains after a step.
         kappa: f64 = p.ca_retain,
@@ -87,7 +87,7 @@ constants! { p:
         rrp_max: f64 = 30.0,
     }
 
-    /// Primed SNARE complexes and the clamp of complexin.
+    /// Constants of primed SNARE complexes and of the clamp of complexin.
     pub struct SnareConstants {
         /// Loss of primed SNAREs and of clamp per released vesicle.
         unprime: f64 = p.unprime,

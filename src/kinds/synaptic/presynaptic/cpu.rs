@@ -17,7 +17,7 @@ use rows::Row;
 /// |---|---|
 /// | `dots` | `[n_queries, n_keys]` |
 /// | `logits` | `[n_queries, n_keys]`: `dots + bias - barrier·(t - j)/context`; -∞ where the query does not see the key |
-/// | `factor` | the same shape: derivative of the bias with respect to its own dot; of a drawn release that of the expected one |
+/// | `factor` | the same shape: derivative of the bias by its own dot; for a drawn release, of the expected release |
 /// | `draws` | addresses of [`Release::Binomial`]; without them the expected release is used |
 pub fn forward<R: Real>(
     op: &Presynaptic,

@@ -112,9 +112,9 @@ impl CudaPresynaptic {
         Ok(Self { kernels: ScanKernels::load(gpu)?, shared_per_block, packs: false, copies })
     }
 
-    /// Sets whether passes over whole sequences store derivatives of the bias in f16 (11 significant bits), if the device
-    /// copies to shared memory asynchronously. Intended for models whose multiplications round operands to 11 bits or
-    /// fewer. Such passes use half of the buffer.
+    /// Sets whether passes over whole sequences store derivatives of the bias in f16 (11 significant bits), if the
+    /// device copies to shared memory asynchronously. The format is intended for models whose multiplications round
+    /// operands to 11 bits or fewer. Such passes use half of the buffer.
     #[must_use]
     pub fn packed(self, packs: bool) -> Self {
         Self { packs, ..self }

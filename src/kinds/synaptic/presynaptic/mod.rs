@@ -26,7 +26,7 @@
 //! The gradient is truncated: the state before a step and the bias of edges that [`Edges`] does not select are constants.
 //! One value per edge is kept, `factor = dbias/ddot`, and `dL/ddot = dL/dlogit·(1 + factor)`.
 //!
-//! Constants are those of bio_inspired_nanochat (MIT, see THIRD_PARTY.md) unless [`Constants`] says otherwise.
+//! Constants are those of bio_inspired_nanochat (MIT, see THIRD_PARTY.md) unless [`Constants`] states otherwise.
 
 pub mod constants;
 pub mod cpu;

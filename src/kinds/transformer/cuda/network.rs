@@ -38,8 +38,8 @@ pub fn fused(is_wanted: bool, f: ActivationFunction, mode: Checkpointing) -> Fus
     Fused { forward, backward, dropout: is_wanted }
 }
 
-/// Creates the operations with an attention method. `adds_queries` tells whether gradients of queries are accumulated by
-/// atomics. Fails if a kernel cannot be loaded.
+/// Creates the operations with an attention method. `adds_queries` states whether gradients of queries are accumulated
+/// by atomics. Fails if a kernel cannot be loaded.
 pub fn operations(
     gpu: &Arc<Gpu>,
     options: Options,

@@ -1,4 +1,5 @@
-//! Loss and backward pass. Gradients of parameters are accumulated.
+//! Loss and backward pass. Gradients of parameters are accumulated. Functions fail if an operation fails or the pass is
+//! to be stopped.
 
 use super::{Backward, Block, DropSite, Head, Run, Stats, Stream, Tensor, gain, split, weight};
 use crate::{

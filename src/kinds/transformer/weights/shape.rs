@@ -37,7 +37,7 @@ pub struct FileShape {
     rows: usize,
     /// Number of features per token.
     width: usize,
-    /// Whether the file says the number of heads.
+    /// Whether the file states the number of heads.
     has_heads: bool,
     is_gpt2: bool,
 }
@@ -114,7 +114,7 @@ impl FileShape {
         }
     }
 
-    /// Adds what no tensor of Hugging Face's GPT-2 depends on, and what all of these models have.
+    /// Adds the settings that no tensor of Hugging Face's GPT-2 depends on, and those that all of these models have.
     fn of_gpt2(&mut self, about: Gpt2Config) {
         self.has_heads = about.n_head.is_some();
         if let Some(heads) = about.n_head {
@@ -139,7 +139,7 @@ impl FileShape {
         }
     }
 
-    /// Adds what the tensors of this program determine besides.
+    /// Adds the settings that the tensors of a file of this program determine in addition.
     fn of_own(&mut self, header: &Header<'_>) {
         let (is_tied, is_pre) = (!header.has(gpt2::HEAD), header.has("ln_f.weight"));
         self.push(format!("model.tied={is_tied}"), move |c| c.tied == is_tied);
@@ -159,7 +159,7 @@ impl FileShape {
         self.rows >= vocab && self.rows - vocab < VOCAB_ALIGN
     }
 
-    /// Returns what a model must change to read the file, as sentences; empty if nothing contradicts.
+    /// Returns, as sentences, the changes that a model needs to read the file; empty if nothing contradicts.
     pub fn mismatches(&self, config: &Config) -> Vec<String> {
         let mut wrong = vec![];
         let other: Vec<&str> = self.settings.iter().filter(|s| !(s.fits)(config)).map(|s| &s.text[..]).collect();

@@ -4,7 +4,7 @@ use crate::nn::{
     dropout::{self, Dropout},
 };
 
-/// Values in (-1, 1) from a linear congruential generator.
+/// Returns values in (-1, 1) from a linear congruential generator.
 fn numbers(len: usize, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {

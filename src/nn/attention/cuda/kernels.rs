@@ -11,15 +11,15 @@ use crate::{
 };
 
 device_struct! {
-    /// Where the heads of tokens are, in elements.
+    /// Places of the heads of tokens, in elements.
     pub struct HeadPlaces {
         /// Index of the first element
         offset: u64,
-        /// From a sequence to the next
+        /// Elements from a sequence to the next
         batch: u64,
-        /// From a token to the next
+        /// Elements from a token to the next
         token: u64,
-        /// From a head to the next
+        /// Elements from a head to the next
         head: u64,
     }
 }
@@ -35,13 +35,13 @@ device_struct! {
         v: HeadPlaces,
         /// The result and its gradient
         o: HeadPlaces,
-        /// Bias: from a sequence to the next
+        /// Elements of the bias from a sequence to the next
         bias_batch: u64,
-        /// From a head to the next
+        /// Elements of the bias from a head to the next
         bias_head: u64,
-        /// From a query to the next
+        /// Elements of the bias from a query to the next
         bias_query: u64,
-        /// From a key to the next
+        /// Elements of the bias from a key to the next
         bias_key: u64,
         /// Sequences in the batch
         batch: u32,
@@ -55,17 +55,17 @@ device_struct! {
         q_len: u32,
         /// Keys of a sequence, at most
         k_len: u32,
-        /// Queries the buffers hold, of packed sequences
+        /// Number of queries in the buffers, for packed sequences
         q_tokens: u32,
-        /// Keys the buffers hold, of packed sequences
+        /// Number of keys in the buffers, for packed sequences
         k_tokens: u32,
-        /// Format of the tensors, where the kernel has no own
+        /// Format of the tensors, for kernels without a format of their own
         format: u32,
         /// Whether later keys are hidden
         causal: u32,
         /// Window, 0 for none
         window: u32,
-        /// Which tokens exist
+        /// Rule for the tokens that exist
         lengths: u32,
         /// Whether rows of keys, values and queries begin at multiples of 16 bytes
         aligned: u32,
@@ -75,7 +75,7 @@ device_struct! {
         scale: f32,
         /// Place of dropout
         drop_site: u32,
-        /// Keys of a row of its addresses
+        /// Keys of a row of the addresses of dropout
         drop_keys: u32,
         /// Padding to eight bytes
         pad: u32,
@@ -103,7 +103,7 @@ kernels! {
         #[block(256, 2)]
         fn attention_queries_backward_64 as QueriesBackward64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, drop: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny, dbias: InOutAny);
 
-        /// The same for heads of up to 256 elements, 16 queries per block.
+        /// Gradients of queries, heads of up to 256 elements, 16 queries per block.
         #[block(128)]
         fn attention_queries_backward_256 as QueriesBackward256(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, drop: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny, dbias: InOutAny);
 
@@ -111,7 +111,7 @@ kernels! {
         #[block(256, 2)]
         fn attention_keys_backward_64 as KeysBackward64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, drop: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
 
-        /// The same for heads of up to 256 elements, 16 keys per block.
+        /// Gradients of keys and values, heads of up to 256 elements, 16 keys per block. Without `dv` both are in `dk`.
         #[block(128)]
         fn attention_keys_backward_256 as KeysBackward256(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, drop: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
 
@@ -128,7 +128,7 @@ kernels! {
         #[block(128)]
         fn attention_decode_128 as Decode128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, partial: InOut<f32>, o: InOutAny, lse: InOut<f32>);
 
-        /// The same for heads of up to 256 elements.
+        /// Attention of one query to a part of its keys, heads of up to 256 elements.
         #[block(128)]
         fn attention_decode_256 as Decode256(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, partial: InOut<f32>, o: InOutAny, lse: InOut<f32>);
 
@@ -161,7 +161,7 @@ kernels! {
         #[block(128, 2)]
         fn flash_queries_backward_64 as FlashQueries64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny);
 
-        /// The same for heads of up to 128 elements.
+        /// Gradients of queries, heads of up to 128 elements.
         #[block(128, 2)]
         fn flash_queries_backward_128 as FlashQueries128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny);
 
@@ -169,7 +169,7 @@ kernels! {
         #[block(128, 2)]
         fn flash_keys_backward_64 as FlashKeys64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
 
-        /// The same for heads of up to 128 elements.
+        /// Gradients of keys and values, heads of up to 128 elements. Without `dv` both are in `dk`.
         #[block(128, 2)]
         fn flash_keys_backward_128 as FlashKeys128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
     }
@@ -198,7 +198,7 @@ kernels! {
         #[block(384)]
         fn hopper_queries_backward_64 as HopperQueries64(a: Size<AttentionArgs>, queries: InBoxes, keys: InBoxes, values: InBoxes, gradients: InBoxes, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny);
 
-        /// The same for heads of up to 128 elements.
+        /// Gradients of queries, heads of up to 128 elements.
         #[block(384)]
         fn hopper_queries_backward_128 as HopperQueries128(a: Size<AttentionArgs>, queries: InBoxes, keys: InBoxes, values: InBoxes, gradients: InBoxes, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny);
 
@@ -206,7 +206,7 @@ kernels! {
         #[block(384)]
         fn hopper_keys_backward_64 as HopperKeys64(a: Size<AttentionArgs>, queries: InBoxes, keys: InBoxes, values: InBoxes, gradients: InBoxes, q: InAny, d_o: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
 
-        /// The same for heads of up to 128 elements.
+        /// Gradients of keys and values, heads of up to 128 elements. Without `dv` both are in `dk`.
         #[block(384)]
         fn hopper_keys_backward_128 as HopperKeys128(a: Size<AttentionArgs>, queries: InBoxes, keys: InBoxes, values: InBoxes, gradients: InBoxes, q: InAny, d_o: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
 
@@ -214,7 +214,7 @@ kernels! {
         #[block(384)]
         fn hopper_backward_64 as HopperBackward64(a: Size<AttentionArgs>, queries: InBoxes, keys: InBoxes, values: InBoxes, gradients: InBoxes, q: InAny, k: InAny, v: InAny, d_o: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, lse: In<f32>, dots: In<f32>, sums: InOut<f32>, dk: InOutAny, dv: InOutAny);
 
-        /// The same for heads of up to 128 elements.
+        /// All gradients, heads of up to 128 elements: those of queries are added to `sums` by atomic additions.
         #[block(384)]
         fn hopper_backward_128 as HopperBackward128(a: Size<AttentionArgs>, queries: InBoxes, keys: InBoxes, values: InBoxes, gradients: InBoxes, q: InAny, k: InAny, v: InAny, d_o: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, lse: In<f32>, dots: In<f32>, sums: InOut<f32>, dk: InOutAny, dv: InOutAny);
 
@@ -222,7 +222,7 @@ kernels! {
         #[block(256)]
         fn hopper_finish_queries_64 as HopperFinish64(a: Size<AttentionArgs>, q_lengths: InAny, k_lengths: InAny, sums: In<f32>, dq: InOutAny);
 
-        /// The same for heads of up to 128 elements.
+        /// Gradients of queries from these sums, a block per 64 queries, heads of up to 128 elements.
         #[block(256)]
         fn hopper_finish_queries_128 as HopperFinish128(a: Size<AttentionArgs>, q_lengths: InAny, k_lengths: InAny, sums: In<f32>, dq: InOutAny);
     }

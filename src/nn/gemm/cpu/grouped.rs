@@ -4,8 +4,8 @@ use super::{Element, Isa, Job, MAX_COLUMNS, Out, Sum, elements_from, gemm_with};
 use crate::nn::gemm::{Epilogue, Gemm, GemmError, Layout, Scales, Split, epilogue::Parts};
 use rayon::prelude::*;
 
-/// Multiplies groups of rows, or of k, with the order of summation of [`gemm()`]: see [`Split`]. Fails if a layout or length is
-/// wrong, or offsets descend or exceed the size.
+/// Multiplies groups of rows, or of k, with the order of summation of [`gemm()`](super::gemm): see [`Split`]. Fails if
+/// a layout or length is wrong, or offsets descend or exceed the size.
 pub fn groups<E: Element>(
     gemm: &Gemm<E::Sum>,
     offsets: (Split, &[u32]),

@@ -1,5 +1,5 @@
 //! Computes large multiplications in parts, and checks the stop flag before each part. A part is a range of rows of C, or of
-//! groups. Every element is the same sum, so the parts change no bit.
+//! groups. Every element is computed by the same sum as without parts, so no bit changes.
 
 use super::{Element, gemm, groups};
 use crate::{

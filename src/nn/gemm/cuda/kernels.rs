@@ -10,19 +10,19 @@ use crate::{
 };
 
 device_struct! {
-    /// One multiplication: row-major C, sizes in elements.
+    /// Arguments of a multiplication: C is row-major, sizes are in elements.
     pub struct GemmArgs {
-        /// From a matrix of A to the next of a batch
+        /// Elements from a matrix of A to the next of a batch
         stride_a: u64,
-        /// The same of B
+        /// Elements from a matrix of B to the next of a batch
         stride_b: u64,
-        /// The same of C
+        /// Elements from a matrix of C to the next of a batch
         stride_c: u64,
-        /// From a batch of A to the next
+        /// Elements from a batch of A to the next
         outer_a: u64,
-        /// The same of B
+        /// Elements from a batch of B to the next
         outer_b: u64,
-        /// The same of C
+        /// Elements from a batch of C to the next
         outer_c: u64,
         /// Leading dimension of A
         lda: u64,
@@ -38,19 +38,20 @@ device_struct! {
         k: u32,
         /// Multiplications of a batch
         batch: u32,
-        /// Format of the operands, where the kernel has no own
+        /// Format of the operands, for kernels without a format of their own
         operands: u32,
         /// Format of C and of the epilogue's data
         out: u32,
         /// Function of the epilogue, or none
         activation: u32,
-        /// Whether the product is multiplied by its derivative, whose argument is `other`
+        /// Whether the product is multiplied by the derivative of the activation, whose argument is `other`
         is_gradient: u32,
         /// Whether the bias belongs to rows of C instead of columns
         bias_by_row: u32,
-        /// Whether C and the epilogue's data may be accessed four elements at a time; by wgmma eight, with a bias of columns
+        /// Whether C and the epilogue's data may be accessed four elements at a time; eight by wgmma, with a bias of
+        /// columns
         quads: u32,
-        /// What groups of unknown sizes divide: nothing, rows, k
+        /// Dimension that groups of unknown sizes divide: none, rows, k
         split: u32,
         /// Whether sums of integers become floats, times scales
         is_scaled: u32,
@@ -64,9 +65,9 @@ device_struct! {
         alpha: f32,
         /// Factor of the old C
         beta: f32,
-        /// The same for integers
+        /// Factor of the product of integers
         alpha_int: i32,
-        /// The same for integers
+        /// Factor of the old C of integers
         beta_int: i32,
         /// k of a piece of a group; 0: whole groups
         piece: u32,

@@ -30,17 +30,17 @@ const CONSTANTS: &[Constant] = device_constants![
 ];
 
 device_struct! {
-    /// What the host sets: constants of the optimisers, and the learning rate of the step.
+    /// Settings from the host: constants of the optimisers, and the learning rate of the step.
     pub struct OptimizerSettings {
         /// Learning rate, before the factors of groups
         learning_rate: f64,
         /// Decay of the mean of gradients
         beta1: f64,
-        /// Decay of the mean of their squares
+        /// Decay of the mean of the squares of gradients
         beta2: f64,
         /// Seed of stochastic rounding
         seed: u64,
-        /// Added to the denominator
+        /// Constant added to the denominator
         eps: f32,
         /// Largest norm of the gradient; 0: any
         clip: f32,
@@ -48,7 +48,7 @@ device_struct! {
         momentum: f32,
         /// Factor of a growing scale of the loss
         growth: f32,
-        /// Factor of a shrinking one
+        /// Factor of a shrinking scale of the loss
         backoff: f32,
         /// Updates without overflow before the scale grows
         interval: u32,
@@ -60,7 +60,7 @@ device_struct! {
 }
 
 device_struct! {
-    /// What the device knows of the updates.
+    /// State of the updates on the device.
     pub struct OptimizerState {
         /// Updates applied so far
         t: u64,
@@ -68,7 +68,7 @@ device_struct! {
         skipped: u64,
         /// Scale of the next loss
         scale: f32,
-        /// Updates without overflow since it changed
+        /// Updates without overflow since the scale changed
         good: u32,
         /// Norm of the last gradient, before clipping
         norm: f32,
@@ -92,7 +92,7 @@ device_struct! {
         lr_factor: f64,
         /// Decoupled weight decay, multiplied by the learning rate
         decay: f32,
-        /// What an update does
+        /// Kind of update, a value of `Mode`
         mode: u32,
     }
 }

@@ -48,7 +48,7 @@ impl Rates {
         SeriesUnit::of(schema.levels(probe), &self.axes.unit)
     }
 
-    /// Returns the value of a lane at a step, or its newest value, in the chosen unit.
+    /// Returns the value of a lane at a step, or its newest value, in the chosen unit; `None` if there is no value.
     pub(super) fn value_at(&self, schema: &SimSchema, key: (ProbeId, usize), at: Option<f64>) -> Option<f32> {
         let (samples, step) = (self.series.get(&key.0)?, at.unwrap_or(self.clock.step as f64));
         let value = at.map_or_else(|| samples.last(key.1), |step| samples.at(key.1, step))?;
@@ -165,7 +165,8 @@ impl Rates {
         }
     }
 
-    /// Returns the title of a chart with its unit: that of its probe, or what the labels of several probes have in common.
+    /// Returns the title of a chart with its unit: the label of its probe, or the common words of the labels of several
+    /// probes.
     fn title(&self, schema: &SimSchema, probes: &[ProbeId]) -> String {
         let labels: Vec<String> =
             probes.iter().map(|id| schema.probes[usize::from(*id)].label().into_owned()).collect();
@@ -196,7 +197,7 @@ impl Rates {
     }
 }
 
-/// Draws curves, the raw data of smoothed ones faint. Returns what they cover.
+/// Draws curves, the raw data of smoothed ones faint. Returns the drawn curves, in points.
 fn paint_curves(
     painter: &Painter,
     drawn: &[Drawn<'_>],

@@ -22,9 +22,9 @@ pub struct Arrivals {
 /// Destination of a row in a partition.
 #[derive(Clone, Copy)]
 pub struct Destination {
-    /// Index of the first sum of the population in the partition.
+    /// Index of the sum of neuron `first` among the sums of a slot and receptor.
     pub at: usize,
-    /// Index of this neuron in the population.
+    /// First neuron of the population in the partition, by index in the population.
     pub first: u32,
     /// Receptor of the projection.
     pub receptor: usize,
@@ -33,7 +33,7 @@ pub struct Destination {
 }
 
 impl Arrivals {
-    /// Creates empty sums.
+    /// Creates sums of 0 for `len` neurons and `slots` slots, a power of two.
     pub fn new(len: usize, slots: u32) -> Self {
         Self { sums: vec![0; len * 2 * slots as usize], len, mask: u64::from(slots) - 1 }
     }
@@ -44,7 +44,7 @@ impl Arrivals {
         ((step & self.mask) as usize * 2 + receptor) * self.len
     }
 
-    /// Adds part of a row; the smallest delay of its projection ends in `step`.
+    /// Adds part of a row to the sums. `step` is the step in which the smallest delay of its projection ends.
     pub fn deliver(&mut self, step: u64, rows: &Rows, part: Range<usize>, to: Destination, gain: Gain) {
         let words = &rows.words[part.clone()];
         if gain != Gain::NONE {

@@ -1,8 +1,8 @@
 //! Networks from rules on the CPU: the definition of the step ([`step`]), applied to arrays of neurons.
 //!
-//! Each thread owns whole blocks of neurons ([`partition`]) and adds the rows of all spikes, as far as their targets are its
-//! own ([`deliver`]). No spike acts before the smallest delay, so threads take as many steps, at most 64, between two
-//! barriers. Sums are integers, and every neuron is computed by itself, so threads change no bit.
+//! Each thread owns whole blocks of neurons ([`partition`]). Of the row of every spike, it adds the part whose targets
+//! it owns ([`deliver`]). No spike acts before the smallest delay, so threads run that number of steps, at most 64,
+//! between two barriers. Sums are integers, and every neuron is computed by itself, so threads change no bit.
 
 pub mod deliver;
 pub mod partition;
@@ -53,8 +53,8 @@ pub struct GeneralSim {
 }
 
 impl GeneralSim {
-    /// Makes the connections, unless they exist, and creates the network at step 0. Fails if a stimulus is invalid, memory is
-    /// exhausted, or `progress` cancels.
+    /// Makes the connections, unless they exist, and creates the network at step 0. Fails if the network cannot be
+    /// built, a stimulus is invalid, memory is exhausted, or `progress` cancels.
     pub fn new(
         params: &Params,
         context: &BuildContext,

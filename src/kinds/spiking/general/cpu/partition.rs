@@ -183,7 +183,7 @@ impl Partition {
         (segment, segment.at + (neuron - segment.range().start) as usize)
     }
 
-    /// Sets the state before step 0: potentials from their distribution, all else 0.
+    /// Sets the state before step 0: potentials from their distribution, no spikes, all else 0.
     pub fn start(&mut self, start: impl Fn(usize, Draw) -> f32, seed: u64) {
         self.state.iter_mut().for_each(|array| array.fill(0.0));
         self.arrivals.sums.fill(0);
@@ -205,7 +205,7 @@ impl Partition {
         self.closed = self.range().filter(is_closed).map(|i| self.place(i).1).collect();
     }
 
-    /// Takes one step.
+    /// Runs one step.
     pub fn run(&mut self, step: u64, shared: &Shared<'_>) {
         let mut pass = std::mem::take(&mut self.pass);
         pass.measure_as(shared.measure, self.index);
@@ -356,7 +356,7 @@ impl Partition {
         coefficients.value(segment.population, REST, neuron) + self.state[U][at]
     }
 
-    /// Returns the memory of the neurons, and of arrivals and input.
+    /// Returns the memory of the neurons, and of arrivals and input, bytes.
     pub fn n_bytes(&self) -> (u64, u64) {
         let neurons = self.state.iter().map(|a| a.capacity() * 4).sum::<usize>() + self.last_spike.capacity() * 8;
         let counts: usize = self.counts.iter().flat_map(|c| &c.of).map(|of| of.capacity() * 4).sum();

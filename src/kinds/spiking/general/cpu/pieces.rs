@@ -2,7 +2,8 @@
 
 use crate::sim::SimError;
 
-/// Calls `work` for each piece in a thread of its own, and returns the results in order. Fails if a piece fails.
+/// Calls `work` for each piece in a thread of its own, and returns the results in order. Fails if a piece fails or its
+/// thread panics.
 pub fn in_parallel<T: Send>(
     pieces: &[u32],
     work: impl Fn(u32) -> Result<T, SimError> + Sync,

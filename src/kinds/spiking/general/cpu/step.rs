@@ -17,7 +17,8 @@ use crate::{
 /// Number of neurons in a block.
 const BLOCK: usize = BLOCK_SIZE as usize;
 
-/// State arrays: u; for each receptor its current and, with alpha synapses, a second variable; remaining refractory steps.
+/// Number of state arrays: u; for each receptor its current and, with alpha synapses, a second variable; remaining
+/// refractory steps.
 pub const ARRAYS: usize = 6;
 /// Index of u.
 pub const U: usize = 0;
@@ -71,7 +72,7 @@ pub struct Outcome {
 }
 
 wide_fn! {
-    /// Takes one step of a part; replaces the outcome.
+    /// Runs one step of a part; replaces the outcome.
     pub fn step(part: &mut Part<'_>, outcome: &mut Outcome) {
         outcome.spikes.clear();
         outcome.is_lost = false;
@@ -123,7 +124,7 @@ impl Values for Each<'_> {
     }
 }
 
-/// Synapses of a model: integrates u and its variables over one step, with the arrivals of both receptors.
+/// Integration of u and of the variables of a synapse model over one step, with the arrivals of both receptors.
 trait Dynamics {
     /// Whether the model uses the second variable of each receptor.
     const RISES: bool;
@@ -300,7 +301,7 @@ fn step_lanes<D: Dynamics, const KICKED: bool, C: Values>(
     lost != 0
 }
 
-/// Appends the neurons that fired, ascending.
+/// Appends the indices of the neurons that fired, ascending.
 #[inline(always)]
 fn collect(fired: &[u32], spikes: &mut Vec<u32>) {
     for (block, fired) in fired.chunks_exact(BLOCK).enumerate() {

@@ -32,13 +32,13 @@ buffers! {
             pub splits: Buf<u32> = Derived "synapses with the smallest delay" s.starts;
             /// Target and delay of each synapse.
             pub words: Buf<u32> = Derived "synapses" s.synapses;
-            /// Weights that are stored.
+            /// Stored weights of all projections, 2 or 4 bytes each.
             pub weights: Buf<u8> = Derived "weights" s.weight_bytes;
             /// Projections of the network.
             pub projections: Buf<RulesProjection> = Derived "projections" s.projections;
             /// Indices of projections by presynaptic population.
             pub outgoing: Buf<u32> = Derived "outgoing projections" s.projections;
-            /// Different smallest delays above one step.
+            /// Distinct smallest delays above one step, steps.
             pub far_delays: Buf<u32> = Derived "delays" s.projections;
         }
         "neurons" {
@@ -110,7 +110,7 @@ buffers! {
 }
 
 impl RulesBuffers {
-    /// Allocates buffers and uploads the layout. All else is 0.
+    /// Allocates buffers and uploads the layout. All else is 0. Fails if device memory is full or the device fails.
     pub fn new(gpu: &Arc<Gpu>, sizes: &Sizes, layout: &Layout, seed: u64) -> Result<Self, GpuError> {
         let mut new = Self::allocate(gpu, sizes)?;
         new.model.set(RulesModel { seed, ..layout.model })?;
@@ -123,7 +123,7 @@ impl RulesBuffers {
         Ok(new)
     }
 
-    /// Uploads active stimuli. Returns true if a buffer was replaced.
+    /// Uploads active stimuli. Returns true if a buffer was replaced. Fails if the device fails.
     pub fn upload_stimuli(&mut self, image: &DeviceStimuli) -> Result<bool, GpuError> {
         let gpu = self.gpu.clone();
         let mut replaced = false;
@@ -146,7 +146,7 @@ impl RulesBuffers {
         Ok(replaced)
     }
 
-    /// Uploads populations, coefficients and inputs. Returns true if a buffer was replaced.
+    /// Uploads populations, coefficients and inputs. Returns true if a buffer was replaced. Fails if the device fails.
     pub fn upload_parameters(
         &mut self,
         populations: &[RulesPopulation],
@@ -162,6 +162,7 @@ impl RulesBuffers {
     }
 
     /// Sets the neurons that are sampled, by index in the state arrays, ascending. Returns true if a buffer was replaced.
+    /// Fails if the device fails.
     pub fn set_traced(&mut self, traced: &[u32]) -> Result<bool, GpuError> {
         let gpu = self.gpu.clone();
         let mut replaced = fill(&gpu, &mut self.traced, traced)?;
@@ -176,7 +177,7 @@ impl RulesBuffers {
         Ok(replaced)
     }
 
-    /// Replaces the ring of spikes by one with at least `len` entries.
+    /// Replaces the ring of spikes by one with at least `len` entries. Fails if device memory is full.
     pub fn replace_spikes(&mut self, len: u64) -> Result<(), GpuError> {
         let gpu = self.gpu.clone();
         self.spikes = Buf::zeros(&gpu, "spikes", len.next_power_of_two() as usize)?;
@@ -185,7 +186,7 @@ impl RulesBuffers {
         self.model.set(model)
     }
 
-    /// Sets the state before step 0, except the potentials, to 0; removes all spikes.
+    /// Sets state and arrivals to 0 and removes all spikes. Fails if the device fails.
     pub fn clear(&mut self) -> Result<(), GpuError> {
         self.state.clear()?;
         self.sums.clear()?;
@@ -193,13 +194,14 @@ impl RulesBuffers {
         self.non_finite.write(&[u64::MAX])
     }
 
-    /// Starts copying the potentials to page-locked memory.
+    /// Starts copying the potentials to page-locked memory. Fails if the device fails.
     pub fn start_potentials(&mut self) -> Result<(), GpuError> {
         let n = self.potentials.len();
         start_copy(&self.gpu, &self.potentials, n, "potentials read", &mut self.potentials_read, &mut self.landing)
     }
 
-    /// Waits for the copy of the potentials. Returns them; empty if no copy was started.
+    /// Waits for the copy of the potentials. Returns the potentials; empty if no copy was started. Fails if the device
+    /// fails.
     pub fn finish_potentials(&self) -> Result<Vec<f32>, GpuError> {
         self.landing.as_ref().map_or(Ok(vec![]), |potentials| Ok(potentials.get()?.to_vec()))
     }

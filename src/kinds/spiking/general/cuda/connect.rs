@@ -25,7 +25,7 @@ use crate::{
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Threads of a launch that loops over synapses.
+/// Number of threads of a launch that loops over synapses.
 const THREADS: u32 = 1 << 17;
 
 /// A projection before its synapses are made.
@@ -51,7 +51,8 @@ impl Draft {
     }
 }
 
-/// Makes the drafts of all projections: the sizes of all rows. Fails if memory does not suffice or `progress` cancels.
+/// Makes the drafts of all projections, which hold the sizes of all rows. Fails if memory does not suffice, the device
+/// fails, or `progress` cancels.
 pub fn drafts(
     gpu: &Arc<Gpu>,
     kernels: &RulesConnectKernels,
@@ -101,7 +102,8 @@ fn count(gpu: &Arc<Gpu>, kernels: &RulesConnectKernels, maker: &RowMaker<'_>) ->
     Ok(degrees.read()?)
 }
 
-/// Fills all rows. Returns the hash of all connections. Fails if device memory is full or `progress` cancels.
+/// Fills all rows. Returns the hash of all connections. Fails if device memory is full, the device fails, or `progress`
+/// cancels.
 pub fn fill(
     memory: &mut RulesBuffers,
     kernels: &RulesConnectKernels,
@@ -142,8 +144,8 @@ pub fn fill(
     Ok(StreamHash(hash.read()?[0].wrapping_add(of_host)))
 }
 
-/// Arranges the synapses of each row so that those with the smallest delay come first. Returns also their numbers, one per row and a
-/// last 0.
+/// Arranges the synapses of each row so that those with the smallest delay come first. Also returns the number of
+/// synapses with the smallest delay, for each row, and a final 0.
 fn by_delay(of: &Rows) -> (Rows, Vec<u32>) {
     let mut rows = of.clone();
     let mut splits = vec![0];
@@ -164,7 +166,7 @@ fn by_delay(of: &Rows) -> (Rows, Vec<u32>) {
     (rows, splits)
 }
 
-/// Returns what the device needs to make the rows of a projection.
+/// Returns the arguments of the kernels that make the rows of a projection.
 fn row_args(maker: &RowMaker<'_>, index: usize, projection: &RulesProjection) -> RulesRowArgs {
     let skips = |autapses: bool| u32::from(maker.is_own() && !autapses);
     let (rule, degree, autapses, multapses, p) = match &maker.plan.rule {
@@ -203,7 +205,7 @@ fn row_args(maker: &RowMaker<'_>, index: usize, projection: &RulesProjection) ->
     }
 }
 
-/// Converts a distribution, as `Distribution::quantile` evaluates it.
+/// Converts a distribution to the constants with which the device evaluates `Distribution::quantile`.
 fn law(of: Distribution) -> RulesLaw {
     let [a, b] = of.arguments;
     let (low, high) = of.bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));

@@ -33,7 +33,7 @@ device_struct! {
         stride: u32,
         /// Populations of the network
         n_populations: u32,
-        /// Slots of the sums less one; a power of two less one, as the next two
+        /// Number of slots of the sums less one; the number is a power of two, as in the next two fields
         slot_mask: u32,
         /// Entries of the list of steps less one
         list_mask: u32,
@@ -41,7 +41,7 @@ device_struct! {
         spike_mask: u32,
         /// Largest number of projections of a population whose smallest delay is one step
         near: u32,
-        /// Largest number of projections of a population with a longer one
+        /// Largest number of projections of a population with a longer smallest delay
         far: u32,
         /// Different smallest delays above one step
         n_far: u32,
@@ -89,9 +89,9 @@ device_struct! {
         drops: u32,
         /// Index of the first coefficient
         values: u32,
-        /// Distance of two coefficients of a neuron
+        /// Distance from one coefficient of a neuron to the next
         pitch: u32,
-        /// Distance of a coefficient of two neurons: 1 or 0
+        /// Distance from a coefficient of one neuron to that of the next: 1 or 0
         varies: u32,
         /// First Poisson input
         inputs_from: u32,
@@ -99,7 +99,7 @@ device_struct! {
         inputs_to: u32,
         /// First outgoing projection with a smallest delay of one step
         near_from: u32,
-        /// First outgoing projection with a longer one; end of the former
+        /// First outgoing projection with a longer smallest delay; end of those with one step
         far_from: u32,
         /// End of the outgoing projections
         far_to: u32,
@@ -141,7 +141,7 @@ device_struct! {
         entries: u32,
         /// Weight of an event, in units of the sums
         weight: i32,
-        /// Receptor that it excites
+        /// Receptor that receives the events
         receptor: u32,
         /// Purpose and stream of its draws
         address: u32,
@@ -153,7 +153,7 @@ device_struct! {
 device_struct! {
     /// Sizes of the tables that the persistent kernel copies to shared memory.
     pub struct RulesTables {
-        /// Whether they fit
+        /// Whether the tables fit
         cached: u32,
         /// Projections of the network
         projections: u32,
@@ -183,9 +183,9 @@ device_struct! {
         a: f64,
         /// Second argument; of a uniform distribution the width
         b: f64,
-        /// Lowest value it has
+        /// Lowest value
         low: f64,
-        /// Largest value it has
+        /// Largest value
         high: f64,
         /// Lowest value of the standard normal number
         z_low: f64,
@@ -197,7 +197,7 @@ device_struct! {
         below_width: f64,
         /// Probability above the largest value
         above: f64,
-        /// The same as between the two, from above
+        /// Probability between lowest and largest value, as a difference of upper tails
         above_width: f64,
         /// Family of distributions
         kind: u32,
@@ -260,7 +260,7 @@ device_struct! {
     }
 }
 
-/// Value of [`RulesLaw::kind`] for one value.
+/// Value of [`RulesLaw::kind`] for a constant.
 pub const LAW_CONSTANT: u32 = 0;
 /// Value of [`RulesLaw::kind`] for a uniform distribution.
 pub const LAW_UNIFORM: u32 = 1;
@@ -352,7 +352,7 @@ kernels! {
         RingLayout, LifConstants, Model, Window, Segment, Chunk, DeviceRate, KickSource, Kick, Overflow, WeightGain,
         RulesModel, RulesClock, RulesPopulation, RulesProjection, RulesInput, RulesList, RulesTables,
     ] with [SHARED, SYNAPSE, RULES] {
-        /// Adds the rows of the spikes that arrive in the first step of a graph. Items: synaptic events.
+        /// Adds the rows of the spikes that arrive in the first step of a launch. Items: synaptic events.
         #[block(256)]
         fn deliver_rules as DeliverRules(
             model: In<RulesModel>, clock: In<RulesClock>, populations: In<RulesPopulation>, projections: In<RulesProjection>,
@@ -372,7 +372,7 @@ kernels! {
             spikes: InOut<u32>, sums: InOut<i32>, state: InOut<f32>, non_finite: InOut<u64>, samples: InOut<f32>
         );
 
-        /// The same for many steps per launch, with the neurons in registers. Items: synaptic events.
+        /// Runs many steps per launch, like `step_rules`, with the neurons in registers. Items: synaptic events.
         #[block(768)]
         fn step_rules_persistent as StepRulesPersistent(
             model: In<RulesModel>, clock: In<RulesClock>, n_steps: Size<u32>, table_sizes: Size<RulesTables>, populations: In<RulesPopulation>,
@@ -395,7 +395,7 @@ kernels! {
 kernels! {
     /// Kernels that make the connections of networks from rules.
     pub struct RulesConnectKernels in "spiking/rules_connect.cu" using [RulesLaw, RulesRowArgs] with [SYNAPSE, CONNECT] {
-        /// Counts the synapses of each row, where only the draws tell. Items: synapses.
+        /// Counts the synapses of each row, for rules whose draws decide the number. Items: synapses.
         #[block(256)]
         fn count_rules_rows as CountRulesRows(r: Size<RulesRowArgs>, degrees: InOut<u32>);
 
@@ -415,6 +415,7 @@ kernels! {
 
 impl RulesKernels {
     /// Whether all blocks of a grid of `step_rules_persistent` are resident at once, as the grid barrier requires.
+    /// Fails if the driver fails.
     pub fn fits_persistent(&self, grid: Grid) -> Result<bool, GpuError> {
         self.step_rules_persistent.fits_at_once(grid)
     }

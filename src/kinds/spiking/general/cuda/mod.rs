@@ -1,8 +1,10 @@
-//! Networks from rules on an NVIDIA GPU: the step of [`cpu`](super::cpu), bit for bit, without a wait of the host per step.
+//! Networks from rules on an NVIDIA GPU: the step of [`cpu`](super::cpu), bit for bit. The host does not wait for
+//! single steps.
 //!
-//! A thread steps one neuron and then adds the rows of the spikes of its block to the sums of the next steps. If the device holds
-//! all neurons at once, `step_rules_persistent` takes up to 256 steps per launch, with a grid barrier between them; otherwise up
-//! to 64 launches of `step_rules` are one CUDA graph. `deliver_rules`, launched first, delivers the spikes of the step before.
+//! A thread steps one neuron and then adds the rows of the spikes of its block to the sums of the next steps. If the
+//! device holds all neurons at once, `step_rules_persistent` takes up to 256 steps per launch, with a grid barrier
+//! between them; otherwise up to 64 launches of `step_rules` form a CUDA graph. `deliver_rules`, launched first,
+//! delivers the spikes of the step before.
 //!
 //! The host controls the clock: it launches steps and, one launch later, reads and sorts their spikes while the next steps run.
 //! Spikes are held in a ring that is large enough for the refractory periods of the neurons, so it cannot overflow.
@@ -68,7 +70,7 @@ const MAX_TABLE_BYTES: u32 = 1 << 15;
 /// Name in [`Execution`](crate::sim::Execution) for a launch per step in place of the persistent kernel.
 const LAUNCHES: &str = "launches";
 
-/// Arguments of both step kernels, with the kernel's own ones.
+/// Creates the launch of a step kernel from the arguments that both kernels have, and its own.
 macro_rules! step {
     ($Kernel:ident, $m:ident, { $($own:tt)* }) => {
         $Kernel {
@@ -141,8 +143,8 @@ pub struct RulesSim {
 }
 
 impl RulesSim {
-    /// Makes the connections, unless they exist, and creates the network at step 0. Fails if a stimulus is invalid, memory is
-    /// exhausted, or `progress` cancels.
+    /// Makes the connections and creates the network at step 0. Fails if the network cannot be built, a stimulus is
+    /// invalid, memory is exhausted, the device fails, or `progress` cancels.
     pub fn new(
         params: &Params,
         context: &BuildContext,
@@ -195,8 +197,8 @@ impl RulesSim {
         Ok(sim)
     }
 
-    /// Applies the stimuli and parameters of step 0, and writes the potentials before it, drawn at the addresses of the CPU; all
-    /// else must be cleared.
+    /// Applies the stimuli and parameters of step 0, and writes the potentials before it, drawn at the addresses of the
+    /// CPU. The rest of the state must be cleared.
     fn write_start(&mut self) -> Result<(), SimError> {
         let coefficients = self.apply_stimuli(0)?;
         let (params, seed) = (&self.host.params, self.host.context.seed);
@@ -230,7 +232,8 @@ impl RulesSim {
                 self.collect(pass)?;
             }
         }
-        // This loop runs only after a non-finite potential, because the clock must match the state of the neurons.
+        // Launches remain only after a non-finite potential. They are read, so that the clock matches the state of the
+        // neurons.
         while self.queue.has_launches() {
             self.collect(pass)?;
         }

@@ -63,7 +63,7 @@ fn copy_ring<T: CudaType>(
 }
 
 impl Queue {
-    /// Creates a queue without launches.
+    /// Creates a queue without launches. Fails if page-locked memory is exhausted.
     pub fn new(gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         let host_buffers = [HostBuffers::allocate(gpu, &())?, HostBuffers::allocate(gpu, &())?];
         Ok(Self { launches: VecDeque::new(), host_buffers, next_buffers: 0, gpu: gpu.clone(), sorted: vec![] })
@@ -106,7 +106,7 @@ impl Queue {
         self.next_buffers as u32 * MAX_LAUNCH_STEPS as u32
     }
 
-    /// Records that the steps of one launch were issued.
+    /// Records that the steps of one launch were issued. Fails if the device fails.
     pub fn sent(&mut self, steps: Range<u64>, n_traced: usize, is_measured: bool) -> Result<(), GpuError> {
         let mark = Mark::now(&self.gpu)?;
         self.launches.push_back(Launch { steps, mark, buffers: self.next_buffers, n_traced, is_measured });
@@ -114,13 +114,14 @@ impl Queue {
         Ok(())
     }
 
-    /// Discards all launches, after waiting for them.
+    /// Discards all launches, after waiting for them. Fails if the device fails.
     pub fn restart(&mut self) -> Result<(), GpuError> {
         self.launches.drain(..).try_for_each(|launch| launch.mark.wait())
     }
 
-    /// Waits for the oldest launch and adds its results to the measurements; `step_kernel` takes the steps. Returns the number of completed steps, and the first
-    /// non-finite potential; `None` if there is no launch.
+    /// Waits for the oldest launch and adds its results to the measurements; `step_kernel` is the name of the kernel
+    /// that ran its steps. Returns the number of completed steps, and the first non-finite potential; `None` if there
+    /// is no launch. Fails if the device fails.
     pub fn collect(
         &mut self,
         memory: &RulesBuffers,

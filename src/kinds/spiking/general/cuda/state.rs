@@ -11,7 +11,7 @@ use crate::{
     sim::{SimError, Snapshot},
 };
 
-/// Creates a snapshot that suffices to continue bit for bit.
+/// Creates a snapshot that suffices to continue bit for bit. Fails if the device fails.
 pub fn write(sim: &RulesSim) -> Result<Snapshot, SimError> {
     let (plan, memory, step) = (&sim.plan, &sim.memory, sim.host.step);
     let stride = plan.stride as usize;
@@ -41,7 +41,8 @@ pub fn write(sim: &RulesSim) -> Result<Snapshot, SimError> {
     Ok(saved::compose(plan, sim.connections.0, state, &sim.host.measurements))
 }
 
-/// Restores a state; on an `Err` about the snapshot the simulation is unchanged.
+/// Restores a state. Fails if the snapshot does not fit, in which case the simulation is unchanged, or if the device
+/// fails.
 pub fn read(sim: &mut RulesSim, from: &Snapshot) -> Result<(), SimError> {
     let (state, counted) = saved::parse(&sim.plan, sim.connections.0, from)?;
     let (plan, memory, step) = (&sim.plan, &mut sim.memory, state.step);
@@ -69,7 +70,7 @@ pub fn read(sim: &mut RulesSim, from: &Snapshot) -> Result<(), SimError> {
     Ok(())
 }
 
-/// Reads the spikes that may be in transit before `step`, by step, ascending.
+/// Reads the spikes that may be in transit before `step`, by step, ascending. Fails if the device fails.
 pub fn in_transit(memory: &RulesBuffers, plan: &Plan, step: u64) -> Result<Vec<(u64, Vec<u32>)>, SimError> {
     let lists = memory.lists.read()?;
     let steps = step.saturating_sub(saved::in_transit(plan))..step;
@@ -88,7 +89,7 @@ pub fn in_transit(memory: &RulesBuffers, plan: &Plan, step: u64) -> Result<Vec<(
     Ok(spikes.collect())
 }
 
-/// Writes spikes of successive steps to the start of the ring.
+/// Writes spikes of successive steps to the start of the ring. Fails if the device fails.
 pub fn write_in_transit(memory: &mut RulesBuffers, spikes: &[(u64, Vec<u32>)]) -> Result<(), SimError> {
     let mut start = 0;
     for (step, neurons) in spikes {

@@ -17,7 +17,7 @@ use crate::{
     num::{rng::Purpose, trains::address},
 };
 
-/// Largest ring of spikes that is allocated so that launches may have many steps.
+/// Largest number of entries of the ring of spikes, unless one step per launch needs more.
 const MAX_SPIKE_RING: u64 = 1 << 26;
 
 /// Sizes of the buffers.
@@ -74,7 +74,8 @@ impl Sizes {
     }
 }
 
-/// Returns the number of steps that keep their spikes with launches of `steps` steps: these are in transit, or not yet read.
+/// Returns the number of steps whose spikes are kept with launches of `steps` steps, because they are in transit or not
+/// yet read.
 pub fn window(plan: &Plan, steps: u64) -> u64 {
     in_transit(plan).max(2 * steps) + 1
 }
@@ -104,7 +105,7 @@ pub struct Layout {
     pub outgoing: Vec<u32>,
     /// First projection of each population in `outgoing`, first one with a longer delay, and end.
     pub ranges: Vec<[u32; 3]>,
-    /// Different smallest delays above one step.
+    /// Distinct smallest delays above one step, steps.
     pub far_delays: Vec<u32>,
 }
 
@@ -214,7 +215,7 @@ pub fn table_sizes(plan: &Plan, inputs: &Inputs) -> RulesTables {
     RulesTables { cached: 0, projections: projections as u32, inputs: inputs as u32, entries: entries as u32 }
 }
 
-/// Returns the shared memory for these tables, each aligned to 16 bytes.
+/// Returns the shared memory for the tables, each aligned to 16 bytes, bytes.
 pub fn shared_bytes(plan: &Plan, of: &RulesTables) -> u32 {
     let bytes = |n: u32, size: usize| (u64::from(n) * size as u64).next_multiple_of(16);
     let all = bytes(plan.populations.len() as u32, size_of::<RulesPopulation>())

@@ -88,9 +88,9 @@ device_struct! {
 }
 
 device_struct! {
-    /// What a micro-batch counts.
+    /// Weight of a micro-batch.
     pub struct BatchWeights {
-        /// Its share of the targets of the step
+        /// Share of the micro-batch in the targets of the step
         share: f32,
     }
 }
@@ -117,7 +117,7 @@ kernels! {
             gates: InOut<f32>, cosines: InOut<f32>
         );
 
-        /// One block per tile of assignments: how many each expert has.
+        /// One block per tile of assignments: the number of assignments of each expert.
         #[block(512)]
         fn count_assignments as CountAssignments(a: Size<RouterArgs>, indices: In<u32>, tiles: InOut<u32>);
 
@@ -199,7 +199,7 @@ kernels! {
             embeddings: InOut<f32>
         );
 
-        /// One thread per expert: what its genome stands for. Items: experts.
+        /// One thread per expert: the phenotype of its genome. Items: experts.
         #[block(256)]
         fn decode_genomes as DecodeGenomes(experts: Size<u32>, genome: In<f32>, phenotypes: InOut<f64>);
     }

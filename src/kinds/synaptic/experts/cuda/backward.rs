@@ -38,9 +38,10 @@ pub enum MatrixGradients {
 }
 
 impl CudaExperts {
-    /// Writes the gradient of the experts' input to `dx` and the gradients of the gates to `dgates`. Adds the gradients of
-    /// the biases, and stores those of the matrices as `of_matrices` says. Overwrites the rows. For formats other than f32,
-    /// `room`, which has the size of the outputs, is workspace for rounding.
+    /// Writes the gradient of the experts' input to `dx` and the gradients of the gates to `dgates`. Adds the gradients
+    /// of the biases, and stores those of the matrices as `of_matrices` states. Overwrites the rows. For formats other
+    /// than f32, `room`, which has the size of the outputs, is workspace for rounding. Fails if the sizes do not match
+    /// or the device fails.
     pub fn backward<T: ModelFormat>(
         &self,
         pass: &mut Pass,

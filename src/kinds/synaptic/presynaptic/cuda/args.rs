@@ -61,7 +61,7 @@ device_struct! {
 }
 
 device_struct! {
-    /// Where the random draws of a batch are: see `Draws`.
+    /// Addresses of the random draws of a batch: see `Draws`.
     pub struct ReleaseStep {
         /// Seed of the model
         seed: u64,

@@ -153,7 +153,7 @@ derived_struct! {
         lambda_log2 = op.constants.bias.lambda * LN_2,
         /// lambda_loge alpha_c: derivative of the bias per calcium influx
         lambda_alpha = op.constants.bias.lambda * op.constants.calcium.alpha,
-        /// Added to the effect before its logarithm
+        /// Constant added to the effect before its logarithm
         log_floor = op.constants.bias.floor,
         /// Penalty per position between query and key
         barrier = op.constants.bias.barrier / op.context.max(1) as f64,
