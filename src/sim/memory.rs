@@ -51,6 +51,11 @@ impl MemoryReport {
         self.add(owner, owner, Place::Host, bytes);
     }
 
+    /// Returns the report without the buffers of some owners.
+    pub fn without(&self, owners: &[&str]) -> Self {
+        Self(self.0.iter().filter(|held| !owners.contains(&held.owner)).copied().collect())
+    }
+
     /// Iterates over the buffers in declaration order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Held> {
         self.0.iter()
