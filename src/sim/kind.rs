@@ -291,7 +291,7 @@ pub trait Kind {
         let _ = (params, setup);
         None
     }
-    /// Owners in memory reports whose memory all trials share: what [`Kind::prepare`] makes.
+    /// Owners in memory reports whose host memory all trials share: what [`Kind::prepare`] makes.
     const SHARED_MEMORY: &'static [&'static str] = &[];
     /// Predicts the memory of a simulation by buffer, as in [`Simulation::memory`]. Without a setup, the prediction uses
     /// the parameters alone. Returns an empty report if the memory is unknown.

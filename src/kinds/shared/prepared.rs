@@ -106,7 +106,7 @@ impl<K: Kind<Params: Send + Sync, Setup: 'static> + 'static> PreparedKind<K> {
         let Device::Cuda(gpu) = on else { return Ok(()) };
         let one = self.predict(DeviceKind::Cuda);
         let mut all = one.clone();
-        (1..n_trials).for_each(|_| all += one.without(K::SHARED_MEMORY));
+        (1..n_trials).for_each(|_| all += one.of_another_trial(K::SHARED_MEMORY));
         fits(&all, gpu.memory()?)
     }
 

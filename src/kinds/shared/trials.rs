@@ -8,7 +8,7 @@ use crate::{
         Action, ActionSpec, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, Individuals,
         InputData, Level, MemoryReport, ProbeId, ProbeSpec, Progress, Reading, Request, SimError, Simulation, Snapshot,
         StepCount, Tap, TapKey, TrialChoice,
-        snapshot::{Section, misfit},
+        snapshot::misfit,
         trial::check_trials,
     },
 };
@@ -21,7 +21,7 @@ const MODEL: &str = "trials";
 /// Trials that are stepped together. They have one clock. Sets, lanes, connections and answers are those of the first trial.
 pub struct TrialSet {
     trials: Vec<Box<dyn Simulation>>,
-    /// Owners in memory reports whose memory the trials share.
+    /// Owners in memory reports whose host memory the trials share.
     shared_memory: &'static [&'static str],
     taps: Vec<Tap>,
     threads: Threads,
@@ -174,9 +174,10 @@ impl Simulation for TrialSet {
         if steps == 0 {
             return Ok(());
         }
-        let follow = pass.follow();
+        let (follow, is_for_screen) = (pass.follow(), pass.is_for_screen);
         let run = |(thread, trial): (usize, &mut Box<dyn Simulation>)| {
-            let mut own = Pass { is_for_screen: pass.is_for_screen, ..Pass::default() };
+            let mut own = Pass::default();
+            own.is_for_screen = is_for_screen;
             own.measure_as(follow, thread);
             trial.advance(steps, &mut own).map(|()| own)
         };
@@ -233,8 +234,7 @@ impl Simulation for TrialSet {
             if i == 0 {
                 all.list("model", state.model.into_bytes());
             }
-            let named = |section: Section| Section { name: format!("{i}.{}", section.name), ..section };
-            all.sections.extend(state.sections.into_iter().map(named));
+            all.sections.extend(state.sections.iter().map(|section| section.named(format!("{i}.{}", section.name))));
         }
         Ok(all)
     }
@@ -249,8 +249,8 @@ impl Simulation for TrialSet {
         let of_trial = |i: usize| {
             let prefix = format!("{i}.");
             let own = state.sections.iter().filter_map(|section| {
-                let name = section.name.strip_prefix(&prefix)?.to_owned();
-                Some(Section { name, ..section.clone() })
+                let name = section.name.strip_prefix(&prefix)?;
+                Some(section.named(name.to_owned()))
             });
             Snapshot { model: model.clone(), sections: own.collect() }
         };
@@ -292,7 +292,7 @@ impl Simulation for TrialSet {
     fn memory(&self) -> MemoryReport {
         let mut all = self.first().memory();
         for trial in &self.trials[1..] {
-            all += trial.memory().without(self.shared_memory);
+            all += trial.memory().of_another_trial(self.shared_memory);
         }
         all
     }
