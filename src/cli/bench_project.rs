@@ -127,11 +127,11 @@ fn measure(sim: &mut dyn Simulation, args: &BenchArgs, device: &Device) -> Resul
     let joules = || counter.as_ref().and_then(EnergyCounter::joules);
     let n = sim.sets().first().map_or(0, |set| set.len) as usize;
     let (mut walls, mut counts, mut trains) = (vec![], vec![], vec![]);
-    let (mut before, mut energy) = (sim.digest(), None);
+    let (mut before, mut energy) = (sim.digest(0), None);
     let kept = kept(sim);
     for _ in 0..args.repeats.max(1) {
         (counts, trains) = (vec![0_u32; n], vec![vec![]; n]);
-        before = sim.digest();
+        before = sim.digest(0);
         let (used, since) = (joules(), Instant::now());
         run(sim, steps, &mut batch, |step, neuron| {
             counts[neuron] += 1;
@@ -144,7 +144,7 @@ fn measure(sim: &mut dyn Simulation, args: &BenchArgs, device: &Device) -> Resul
     }
     walls.sort_by(f64::total_cmp);
     let wall_s = walls[walls.len() / 2];
-    let after = sim.digest();
+    let after = sim.digest(0);
     let total = |(name, total): &(String, u64)| {
         let old = before.totals.iter().find(|(other, _)| other == name).map_or(0, |(_, n)| *n);
         (name.clone(), total - old)

@@ -153,7 +153,7 @@ fn timed(sim: &mut dyn Simulation, taps: &[Tap], steps: u64) -> Result<(f64, Dig
     while sim.clock().step < steps {
         loops.batch(sim, steps)?;
     }
-    Ok((start.elapsed().as_secs_f64(), sim.digest(), loops))
+    Ok((start.elapsed().as_secs_f64(), sim.digest(0), loops))
 }
 
 /// Loop that runs batches and takes readings as the engine does.

@@ -143,8 +143,8 @@ impl Simulation for ReusedSimulation {
     fn restart(&mut self, seed: u64) -> Result<bool, SimError> {
         self.deref_mut().restart(seed)
     }
-    fn digest(&self) -> Digest {
-        self.deref().digest()
+    fn digest(&self, trial: u32) -> Digest {
+        self.deref().digest(trial)
     }
 
     fn trials(&self) -> u32 {

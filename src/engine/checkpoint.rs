@@ -167,7 +167,7 @@ impl<W: Fn()> Worker<W> {
         Some(sim.save().map(|snapshot| Checkpoint {
             snapshot: Arc::new(snapshot),
             clock: sim.clock(),
-            digest: sim.digest(),
+            digest: sim.digest(0),
             params,
             n_logged,
         }))

@@ -337,7 +337,7 @@ impl<W: Fn()> Worker<W> {
         if let Err(wrong) = checked {
             return self.send_event(Event::RecordingFailed(io::Error::other(wrong), RecordingEnd::default()));
         }
-        let digest = sim.digest();
+        let digest = sim.digest(0);
         let Some(start) = self.recording_start(&taps) else { return };
         let continues = sink.continues();
         // The safety recording is complete up to this step, so the recording may take over its data.

@@ -166,7 +166,7 @@ impl<W: Fn()> Worker<W> {
     }
 
     pub fn digest(&self) -> Digest {
-        self.sim.as_ref().map_or_else(Digest::default, |s| s.digest())
+        self.sim.as_ref().map_or_else(Digest::default, |s| s.digest(0))
     }
 
     /// Pauses after an error, closes the recordings at the end of the last whole batch, and sends the error. If the device

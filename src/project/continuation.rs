@@ -51,7 +51,7 @@ impl Continuation {
 pub(super) fn tap_of(stream: &Stream, probes: &[ProbeSpec]) -> Option<Tap> {
     let probe = probes.iter().position(|p| p.name == stream.probe)?;
     let args = TapArgs::parse(&stream.args, probes[probe].args).ok()?;
-    Some(Tap { probe: probe as u16, elements: stream.elements.clone(), args })
+    Some(Tap { probe: probe as u16, elements: stream.elements.clone(), args, ..Tap::default() })
 }
 
 impl RunFolder {

@@ -98,7 +98,7 @@ impl PlaybackReader {
             };
             n_bytes += run.n_bytes(stream);
             let is_segment = manifest.streams.iter().filter(|s| s.is_of_tap(stream)).count() > 1;
-            let key = TapKey { probe: probe as ProbeId, args };
+            let key = TapKey { probe: probe as ProbeId, args, ..TapKey::default() };
             sources.push(Source { key, is_segment, records });
         }
         let steps = manifest.last_step.saturating_sub(manifest.first_step).max(1);

@@ -145,7 +145,7 @@ impl Project {
                 .map_err(|why| format!("`record`: {name}[{query}]: {why}"))?,
         };
         let args = TapArgs::parse(args, probes[probe].args).map_err(|why| format!("`record`: {name}: {why}"))?;
-        Ok(Tap { probe: probe as u16, elements: found, args })
+        Ok(Tap { probe: probe as u16, elements: found, args, ..Tap::default() })
     }
 
     /// Returns the elements of the set `of` that a query selects. If the set is unknown, only the grammar is checked and

@@ -136,7 +136,7 @@ pub fn replay_on(
             continue;
         };
         let args = TapArgs::parse(&stream.args, sim.probes()[probe].args).map_err(SimError::Input)?;
-        let tap = Tap { probe: probe as u16, elements: stream.elements.clone(), args };
+        let tap = Tap { probe: probe as u16, elements: stream.elements.clone(), args, ..Tap::default() };
         let key = tap.key();
         if taps.iter().all(|t| !t.has_key(&key)) {
             taps.push(tap);
@@ -239,7 +239,7 @@ impl Streams {
         if let Some(difference) = self.difference {
             return Ok(ReplayResult::Differs(difference));
         }
-        let (digest, recorded) = (sim.digest(), &run.manifest.digest);
+        let (digest, recorded) = (sim.digest(0), &run.manifest.digest);
         if self.compares_digest && run.is_complete() && digest != *recorded {
             let what = if digest.hash == recorded.hash { "totals" } else { "hashes" };
             return Ok(ReplayResult::Differs(format!(

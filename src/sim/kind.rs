@@ -2,7 +2,7 @@
 
 use super::{
     ActionSpec, Bench, Exactness, Example, FileValues, GraphForecast, HuggingFaceModel, KernelChoices, MemoryReport,
-    ProbeId, ProbeSpec, RequestSpec, Semantics, SimError, Simulation, Snapshot, StepCount, Tap, TimeBase,
+    ProbeId, ProbeSpec, RequestSpec, Semantics, SimError, Simulation, Snapshot, StepCount, Tap, TimeBase, Trial,
 };
 use crate::{
     gpu::{Gpu, ModuleSpec},
@@ -138,8 +138,8 @@ pub struct StartRequest<'a, K: Kind> {
     pub setup: Arc<K::Setup>,
     /// Device to run on.
     pub device: &'a Device,
-    /// Number of trials that the simulation runs at once. Kinds run one.
-    pub trials: u32,
+    /// Trials to step together; empty for one trial with `params` and the seed of the context.
+    pub trials: &'a [Trial<'a, K::Params>],
     /// Progress of a start that takes long, and its cancellation.
     pub progress: &'a Progress,
 }
@@ -153,7 +153,7 @@ impl<'a, K: Kind> StartRequest<'a, K> {
         device: &'a Device,
         progress: &'a Progress,
     ) -> Self {
-        Self { params, context, setup, device, trials: 1, progress }
+        Self { params, context, setup, device, trials: &[], progress }
     }
 }
 
@@ -291,6 +291,8 @@ pub trait Kind {
         let _ = (params, setup);
         None
     }
+    /// Owners in memory reports whose host memory all trials share: what [`Kind::prepare`] makes.
+    const SHARED_MEMORY: &'static [&'static str] = &[];
     /// Predicts the memory of a simulation by buffer, as in [`Simulation::memory`]. Without a setup, the prediction uses
     /// the parameters alone. Returns an empty report if the memory is unknown.
     fn predict(params: &Self::Params, setup: Option<&Self::Setup>, on: DeviceKind) -> MemoryReport {

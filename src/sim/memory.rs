@@ -51,6 +51,12 @@ impl MemoryReport {
         self.add(owner, owner, Place::Host, bytes);
     }
 
+    /// Returns the report of the buffers that another trial needs: without host buffers of owners that trials share.
+    pub fn of_another_trial(&self, shared: &[&str]) -> Self {
+        let is_own = |held: &&Held| held.place != Place::Host || !shared.contains(&held.owner);
+        Self(self.0.iter().filter(is_own).copied().collect())
+    }
+
     /// Iterates over the buffers in declaration order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Held> {
         self.0.iter()

@@ -33,6 +33,7 @@ pub mod snapshot;
 mod step_count;
 pub mod tap;
 mod time_base;
+pub mod trial;
 
 pub use crate::num::digits::group_digits;
 pub use action::{Action, ActionSpec, ActionUndo, ElementState};
@@ -67,6 +68,7 @@ pub use snapshot::Snapshot;
 pub use step_count::{Counted, StepCount, amount_text, rate_texts, share_of_peak};
 pub use tap::{ArgSpec, ArgValues, Tap, TapArgs, TapKey};
 pub use time_base::{Clock, TimeBase};
+pub use trial::{Trial, TrialChoice, TrialStatistic};
 
 use crate::{
     gpu::{GpuError, KernelFacts, Pass},
@@ -250,9 +252,10 @@ pub trait Simulation: Send {
     fn n_parameters(&self) -> u64 {
         0
     }
-    /// Returns the hash and totals so far. Works without the device and after its failure.
-    fn digest(&self) -> Digest;
-    /// Returns the number of trials that the simulation runs at once.
+    /// Returns the hash and totals of a trial so far. A simulation of one trial ignores the index. Works without the device and
+    /// after its failure.
+    fn digest(&self, trial: u32) -> Digest;
+    /// Returns the number of trials that are stepped together, at least 1. They have one clock and one schema.
     fn trials(&self) -> u32 {
         1
     }

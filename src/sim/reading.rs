@@ -175,7 +175,7 @@ impl Reading {
     }
 
     /// Returns a copy. A series over elements is restricted to the lanes of `elements`, in the order of `elements`.
-    pub(super) fn of_elements(&self, elements: &[u32]) -> Self {
+    pub fn of_elements(&self, elements: &[u32]) -> Self {
         match self {
             Self::Series(all) if !all.elements.is_empty() && all.elements != elements => {
                 let place = |e: &u32| all.elements.iter().position(|known| known == e);

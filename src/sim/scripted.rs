@@ -209,7 +209,7 @@ impl<S: Script> Simulation for Scripted<S> {
         self.script.rewind();
         Ok(())
     }
-    fn digest(&self) -> Digest {
+    fn digest(&self, _: u32) -> Digest {
         self.script.digest(self.step)
     }
     fn connectivity(&self) -> Option<Connectivity> {

@@ -134,6 +134,11 @@ impl Section {
         })
     }
 
+    /// Returns the section with another name, sharing its memory.
+    pub fn named(&self, name: String) -> Self {
+        Self { name, ..self.clone() }
+    }
+
     /// Returns the elements as little-endian bytes.
     pub fn bytes(&self) -> &[u8] {
         self.memory.bytes()

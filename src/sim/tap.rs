@@ -1,6 +1,6 @@
 //! Taps: requests to sample a probe with values of its declared arguments.
 
-use super::ProbeId;
+use super::{ProbeId, TrialChoice};
 use std::{borrow::Cow, fmt::Write as _, sync::Arc};
 
 /// Declared argument of a probe: `layer`, `head`, `expert`.
@@ -133,18 +133,20 @@ fn unescape(value: &str) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Key of readings and streams: a probe with its arguments. Two attention maps therefore have two keys.
+/// Key of readings and streams: a probe with its trial and its arguments. Two attention maps therefore have two keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TapKey {
     /// Probe of the key.
     pub probe: ProbeId,
+    /// Trial, or statistic over the trials; the first trial in recordings, which have one trial each.
+    pub trial: TrialChoice,
     /// Arguments of the probe.
     pub args: TapArgs,
 }
 
 impl From<ProbeId> for TapKey {
     fn from(probe: ProbeId) -> Self {
-        Self { probe, args: TapArgs::NONE }
+        Self { probe, ..Self::default() }
     }
 }
 
@@ -155,9 +157,9 @@ impl From<&Self> for TapKey {
 }
 
 impl PartialEq<ProbeId> for TapKey {
-    /// Whether this is the key of the probe `probe` without arguments.
+    /// Whether this is the key of the probe `probe` of the first trial, without arguments.
     fn eq(&self, probe: &ProbeId) -> bool {
-        self.probe == *probe && self.args.is_empty()
+        self.probe == *probe && self.trial == TrialChoice::One(0) && self.args.is_empty()
     }
 }
 
@@ -170,38 +172,44 @@ pub struct Tap {
     pub elements: Vec<u32>,
     /// Arguments of the probe.
     pub args: TapArgs,
+    /// Trials that are read.
+    pub trial: TrialChoice,
 }
 
 impl Tap {
     /// Creates a tap of a probe without arguments.
     pub const fn of(probe: ProbeId) -> Self {
-        Self { probe, elements: vec![], args: TapArgs::NONE }
+        Self { probe, elements: vec![], args: TapArgs::NONE, trial: TrialChoice::One(0) }
     }
 
     /// Creates a tap of a series over the given elements.
     pub const fn elements(probe: ProbeId, elements: Vec<u32>) -> Self {
-        Self { probe, elements, args: TapArgs::NONE }
+        Self { probe, elements, args: TapArgs::NONE, trial: TrialChoice::One(0) }
     }
 
     /// Creates a tap of a probe with arguments.
     pub const fn with(probe: ProbeId, args: TapArgs) -> Self {
-        Self { probe, elements: vec![], args }
+        Self { probe, elements: vec![], args, trial: TrialChoice::One(0) }
     }
 
     /// Returns the key of the readings.
     pub fn key(&self) -> TapKey {
-        TapKey { probe: self.probe, args: self.args.clone() }
+        TapKey { probe: self.probe, trial: self.trial, args: self.args.clone() }
     }
 
-    /// Whether the readings have this key.
+    /// Whether a reading with this key belongs to the tap.
     pub fn has_key(&self, key: &TapKey) -> bool {
-        self.probe == key.probe && self.args == key.args
+        let is_of_trial = match (self.trial, key.trial) {
+            (TrialChoice::All, TrialChoice::One(_)) => true,
+            (wanted, read) => wanted == read,
+        };
+        self.probe == key.probe && is_of_trial && self.args == key.args
     }
 
     /// Adds taps to a list, which then has one tap per key with the elements of all taps of that key.
     pub fn merge(list: &mut Vec<Self>, more: impl IntoIterator<Item = Self>) {
         for tap in more {
-            match list.iter_mut().find(|t| t.probe == tap.probe && t.args == tap.args) {
+            match list.iter_mut().find(|t| (t.probe, t.trial, &t.args) == (tap.probe, tap.trial, &tap.args)) {
                 Some(known) => {
                     known.elements.extend(tap.elements);
                     known.elements.sort_unstable();

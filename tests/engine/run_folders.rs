@@ -82,7 +82,7 @@ fn record(project: &Project, folder: &Path, first: u64, end: u64) -> RunFolder {
         sim.sample(&mut frame).unwrap();
         writer.write(&frame).unwrap();
     }
-    writer.finish(&RecordingEnd { digest: sim.digest(), clock: sim.clock(), ..RecordingEnd::default() }).unwrap();
+    writer.finish(&RecordingEnd { digest: sim.digest(0), clock: sim.clock(), ..RecordingEnd::default() }).unwrap();
     RunFolder::open(folder).unwrap()
 }
 

@@ -299,7 +299,7 @@ fn a_full_disk_stops_the_safety_recording_only() {
 fn a_crash_leaves_a_run_that_can_be_kept() {
     let mut sim = fake::new();
     sim.panics_at = 400;
-    let v = Tap { probe: 1 as ProbeId, elements: vec![1, 2], args: Default::default() };
+    let v = Tap { probe: 1 as ProbeId, elements: vec![1, 2], ..Tap::default() };
     let kept = Kept::new("crash", Box::new(sim), Project::default(), vec![v], at_once());
     kept.run_to(300);
     let folder = kept.temp.join("kept");

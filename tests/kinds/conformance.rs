@@ -6,6 +6,7 @@ mod cases;
 mod priorities;
 mod scheduled;
 mod timings;
+mod trials;
 
 use crate::device::gpu;
 use cases::*;
@@ -43,6 +44,16 @@ macro_rules! conformance {
             #[test]
             fn taps_change_no_bit() {
                 super::taps_change_no_bit(&super::$name());
+            }
+
+            #[test]
+            fn trials_are_runs_of_their_own() {
+                super::trials::trials_are_runs_of_their_own(&super::$name());
+            }
+
+            #[test]
+            fn trials_are_saved_together_and_refuse_what_is_unknown() {
+                super::trials::trials_are_saved_together_and_refuse_what_is_unknown(&super::$name());
             }
 
             #[test]
@@ -144,7 +155,7 @@ fn run(sim: &mut dyn Simulation, steps: u32, batch: u32) -> (String, Snapshot) {
         sim.advance(batch.min(left), &mut pass).expect("it runs");
         left -= batch.min(left);
     }
-    (format!("{:?}", sim.digest()), sim.save().expect("it saves"))
+    (format!("{:?}", sim.digest(0)), sim.save().expect("it saves"))
 }
 
 fn check(got: &(String, Snapshot), want: &(String, Snapshot), what: &str) {
@@ -373,7 +384,7 @@ fn any_allocation_may_fail(case: &Case) {
         sim.tap(&taps)?;
         sim.advance(3, &mut Pass::default())?;
         sim.sample(&mut Frame { clock: sim.clock(), ..Frame::default() })?;
-        Ok::<_, SimError>(format!("{:?}", sim.digest()))
+        Ok::<_, SimError>(format!("{:?}", sim.digest(0)))
     };
     let n_threads = threads();
     for device in backends(case) {

@@ -28,7 +28,7 @@ fn advance(sim: &mut dyn Simulation, steps: u32) {
 const LINEAGE: Tap = Tap::of(probes::LINEAGE);
 
 fn alive(sim: &dyn Simulation) -> u64 {
-    let digest = sim.digest();
+    let digest = sim.digest(0);
     digest.totals.iter().find(|(name, _)| name == "alive").expect("a count").1
 }
 

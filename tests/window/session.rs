@@ -66,7 +66,7 @@ impl Simulation for Mirrored {
         self.sim.rewind()
     }
     fn digest(&self) -> Digest {
-        self.sim.digest()
+        self.sim.digest(0)
     }
     fn memory(&self) -> MemoryReport {
         self.sim.memory()

@@ -290,7 +290,7 @@ impl Simulation for DemoSim {
         self.device.as_ref().map_or_else(Vec::new, DeviceWeights::kernels)
     }
 
-    fn digest(&self) -> Digest {
+    fn digest(&self, _: u32) -> Digest {
         let totals =
             vec![("tokens".to_owned(), self.state.step), ("experts".to_owned(), self.state.experts.len() as u64)];
         Digest { hash: self.state.hash.hex(), totals }

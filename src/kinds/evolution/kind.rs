@@ -49,6 +49,7 @@ impl Kind for EvolutionKind {
         2025) that is trained without gradients: by an evolution strategy (Salimans et al. 2017; EGGROLL, Sarkar et al. 2025) \
         from the losses of a population of perturbed models.";
     const NAME: &'static str = "evolution";
+    const SHARED_MEMORY: &'static [&'static str] = text::SHARED_MEMORY;
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
     const EXACT_PROBES: &'static [(&'static str, crate::sim::Exactness)] = probes::EXACT_PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;

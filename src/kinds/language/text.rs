@@ -14,6 +14,9 @@ use crate::{
     sim::{BuildContext, Level, LevelUse, Progress, SimError},
 };
 
+/// Owners in memory reports whose memory all trials of a language model share.
+pub const SHARED_MEMORY: &[&str] = &["text"];
+
 /// Texts of a project, each of which is read for `steps` steps. After the last text, the first one follows.
 pub struct Texts {
     /// Texts in the order of training, at least one, with a common tokenizer.

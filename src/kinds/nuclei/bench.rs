@@ -169,7 +169,7 @@ fn measure(case: &Case, options: &BenchOptions) -> Result<CaseRow, SimError> {
     } else {
         0.0
     };
-    let n = sim.digest().totals.iter().find(|(name, _)| name == "alive").map_or(0, |(_, n)| *n);
+    let n = sim.digest(0).totals.iter().find(|(name, _)| name == "alive").map_or(0, |(_, n)| *n);
     Ok(CaseRow {
         name: case.name.clone(),
         device: options.device_name.clone(),

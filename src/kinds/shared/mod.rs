@@ -12,6 +12,7 @@
 //! | [`weights`] | initial weights from a file |
 //! | [`real`] | scalar types and precisions of a state |
 //! | [`threads`] | threads of a CPU backend, which start with the first work |
+//! | `trials` | several trials of any kind as one simulation |
 
 pub mod edit;
 pub mod element_files;
@@ -22,4 +23,5 @@ pub mod query_files;
 pub mod real;
 mod scheduled;
 pub mod threads;
+mod trials;
 pub mod weights;

@@ -1,8 +1,13 @@
 //! A prepared model of any kind: its setup exists, and simulations can be started from it.
 
-use super::scheduled::{self, ScheduledSim};
+use super::{
+    edit,
+    scheduled::{self, ScheduledSim},
+    trials::TrialSet,
+};
 use crate::{
     gpu::{Memory, Place},
+    params::{Change, Params as _},
     sim::{
         BuildContext, Device, DeviceKind, HostMemory, Kind, MemoryReport, Progress, SimError, Simulation, StartRequest,
         Tap,
@@ -19,6 +24,15 @@ pub trait Prepared: Send + Sync {
     fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError> {
         self.start_with(seed, on, &Progress::default())
     }
+    /// Starts trials that are stepped together, each with the seed of its draws and with changes of the parameters that need no
+    /// rebuild, such as interventions. On the CPU, as many trials as there are threads run at a time. Fails as
+    /// [`Prepared::start_with`] does, and if a change needs a rebuild or there is no trial.
+    fn start_trials(
+        &self,
+        trials: &[(u64, &[Change])],
+        on: &Device,
+        progress: &Progress,
+    ) -> Result<Box<dyn Simulation>, SimError>;
     /// Performs the checks of starting a simulation and tapping these probes, without allocating the simulation. Fails if
     /// starting or tapping would fail.
     fn check(&self, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError>;
@@ -55,9 +69,45 @@ impl<K: Kind<Params: Send + Sync, Setup: 'static> + 'static> PreparedKind<K> {
         Ok(Box::new(Self { params: params.clone(), context: context.clone(), setup }))
     }
 
-    /// Returns the interventions of the project that set a parameter. Fails if an intervention sets an invalid value.
-    fn settings(&self) -> Result<Vec<scheduled::Setting>, SimError> {
-        scheduled::settings(&self.params, K::time_base(&self.params))
+    /// Starts one trial with other parameters, for which the setup holds.
+    fn start_trial(
+        &self,
+        params: &K::Params,
+        seed: u64,
+        on: &Device,
+        progress: &Progress,
+    ) -> Result<Box<dyn Simulation>, SimError> {
+        let context = BuildContext { seed, ..self.context.clone() };
+        let (settings, accepts) = (settings::<K>(params)?, self.accepts(&context, on.kind()));
+        scheduled::check(params, &settings, &accepts)?;
+        let sim = K::start(StartRequest::new(params, &context, self.setup.clone(), on, progress))?;
+        let notices = self.notices();
+        Ok(Box::new(ScheduledSim::new(sim, params.clone(), settings, Box::new(accepts), notices)?))
+    }
+
+    /// Returns the parameters after changes. Fails if a value is invalid or a change needs a rebuild.
+    fn changed(&self, changes: &[Change]) -> Result<K::Params, SimError> {
+        let mut params = self.params.clone();
+        for change in changes {
+            match edit::check_change(&params, change)? {
+                edit::Edit::Same => {}
+                edit::Edit::Live(new) => params = *new,
+                edit::Edit::Rebuild => {
+                    let path = params.path(change.id);
+                    return Err(SimError::Input(format!("{path}: trials with another value need another build")));
+                }
+            }
+        }
+        Ok(params)
+    }
+
+    /// Fails if the predicted memory of several trials does not fit on the device.
+    fn expect_memory(&self, n_trials: u64, on: &Device) -> Result<(), SimError> {
+        let Device::Cuda(gpu) = on else { return Ok(()) };
+        let one = self.predict(DeviceKind::Cuda);
+        let mut all = one.clone();
+        (1..n_trials).for_each(|_| all += one.of_another_trial(K::SHARED_MEMORY));
+        fits(&all, gpu.memory()?)
     }
 
     /// Returns a function that checks whether the kind accepts other parameters with this setup.
@@ -77,20 +127,43 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
     }
 
     fn start_with(&self, seed: u64, on: &Device, progress: &Progress) -> Result<Box<dyn Simulation>, SimError> {
+        self.expect_memory(1, on)?;
         if let Device::Cuda(gpu) = on {
-            fits(&self.predict(DeviceKind::Cuda), gpu.memory()?)?;
             gpu.expect_modules(&K::loaded_modules(&self.params, gpu));
         }
-        let context = BuildContext { seed, ..self.context.clone() };
-        let (settings, accepts) = (self.settings()?, self.accepts(&context, on.kind()));
-        scheduled::check(&self.params, &settings, &accepts)?;
-        let sim = K::start(StartRequest::new(&self.params, &context, self.setup.clone(), on, progress))?;
-        let notices = self.notices();
-        Ok(Box::new(ScheduledSim::new(sim, self.params.clone(), settings, Box::new(accepts), notices)?))
+        self.start_trial(&self.params, seed, on, progress)
+    }
+
+    fn start_trials(
+        &self,
+        trials: &[(u64, &[Change])],
+        on: &Device,
+        progress: &Progress,
+    ) -> Result<Box<dyn Simulation>, SimError> {
+        if trials.is_empty() {
+            return Err(SimError::Input("there is no trial to start".into()));
+        }
+        self.expect_memory(trials.len() as u64, on)?;
+        if let Device::Cuda(gpu) = on {
+            gpu.expect_modules(&K::loaded_modules(&self.params, gpu));
+        }
+        // Trials on the CPU share the threads; a GPU runs one trial after another.
+        let (own, at_once) = match on {
+            Device::Cpu { threads } => (Device::Cpu { threads: (threads / trials.len()).max(1) }, *threads),
+            Device::Cuda(_) => (on.clone(), 1),
+        };
+        let start = |(seed, changes): &(u64, &[Change])| {
+            if progress.is_cancelled() {
+                return Err(SimError::Cancelled);
+            }
+            self.start_trial(&self.changed(changes)?, *seed, &own, progress)
+        };
+        let sims = trials.iter().map(start).collect::<Result<Vec<_>, _>>()?;
+        Ok(Box::new(TrialSet::new(sims, K::SHARED_MEMORY, at_once)))
     }
 
     fn check(&self, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError> {
-        scheduled::check(&self.params, &self.settings()?, self.accepts(&self.context, on))?;
+        scheduled::check(&self.params, &settings::<K>(&self.params)?, self.accepts(&self.context, on))?;
         K::check(&self.params, &self.context, &self.setup, on, taps)
     }
 
@@ -105,6 +178,11 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
     fn notices(&self) -> Vec<String> {
         K::notices(&self.setup)
     }
+}
+
+/// Returns the interventions that set a parameter. Fails if an intervention sets an invalid value.
+fn settings<K: Kind>(params: &K::Params) -> Result<Vec<scheduled::Setting>, SimError> {
+    scheduled::settings(params, K::time_base(params))
 }
 
 /// Checks that the predicted memory fits on a GPU.

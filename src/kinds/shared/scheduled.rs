@@ -339,8 +339,8 @@ impl<P: Params + Clone + PartialEq + Send> Simulation for ScheduledSim<P> {
         self.sim.ask(request, progress)
     }
 
-    fn digest(&self) -> Digest {
-        self.sim.digest()
+    fn digest(&self, trial: u32) -> Digest {
+        self.sim.digest(trial)
     }
 
     fn trials(&self) -> u32 {

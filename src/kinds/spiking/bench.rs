@@ -299,7 +299,7 @@ fn target(case: &Case, network: Option<&Path>) -> String {
 }
 
 fn totals(sim: &dyn Simulation) -> (u64, u64) {
-    let digest = sim.digest();
+    let digest = sim.digest(0);
     let total = |name| digest.totals.iter().find(|(n, _)| n == name).map_or(0, |(_, v)| *v);
     (total("spikes"), total("synaptic_events"))
 }

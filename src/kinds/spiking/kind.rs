@@ -37,6 +37,7 @@ impl Kind for SpikingKind {
         Shiu et al. 2024: the whole fly brain, parts of it, or a generated network. Stimulate, silence and rewire groups \
         of neurons while it runs.";
     const NAME: &'static str = "spiking";
+    const SHARED_MEMORY: &'static [&'static str] = &["connectivity", "names and positions"];
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
     const EXACT_PROBES: &'static [(&'static str, Exactness)] = probes::EXACT_PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;

@@ -160,19 +160,19 @@ mod tests {
         assert_ne!(potentials(&mut *started(&params, 2, 1)), first);
         let mut run = |steps| {
             sim.advance(steps, &mut crate::gpu::Pass::default()).expect("it runs");
-            sim.digest()
+            sim.digest(0)
         };
         let digest = run(500);
         assert!(digest.totals.iter().any(|(_, n)| *n > 100), "neurons above the threshold spike: {digest:?}");
         let mut threaded = started(&params, 1, 3);
         (0..500).for_each(|_| threaded.advance(1, &mut crate::gpu::Pass::default()).expect("it runs"));
-        assert_eq!(threaded.digest(), digest);
+        assert_eq!(threaded.digest(0), digest);
         let change = path::parse(&params, "lif.start=AroundRest").expect("declared");
         assert!(matches!(sim.set(&change), Ok(Effect::Applied)));
         let change =
             path::parse(sim.params().expect("parameters"), "lif.start.spread=Normal(sigma: 1)").expect("declared");
         assert!(matches!(sim.set(&change), Ok(Effect::Applied)), "a choice within a choice");
-        assert_eq!(sim.digest(), digest, "an edit acts at a rewind");
+        assert_eq!(sim.digest(0), digest, "an edit acts at a rewind");
         sim.rewind().expect("rewound");
         let (mean, sd) = moments(&potentials(&mut *sim));
         assert!((mean + 52.0).abs() < 0.1 && (sd - 1.0).abs() < 0.1, "{mean} {sd}");
@@ -193,7 +193,7 @@ mod tests {
                 }
                 sim.advance(1, &mut crate::gpu::Pass::default()).expect("it runs");
             }
-            (sim.digest(), potentials(&mut *sim))
+            (sim.digest(0), potentials(&mut *sim))
         };
         assert_eq!(run(true), run(false));
     }

@@ -32,6 +32,7 @@ impl Kind for SynapticKind {
         merge and die while the model trains. It shows dynamics and makes no claim that they improve the loss.";
     const HELP: &'static str = include_str!("../../../assets/help/synaptic.md");
     const NAME: &'static str = "synaptic";
+    const SHARED_MEMORY: &'static [&'static str] = text::SHARED_MEMORY;
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
     /// Devices sum in different orders, and the differences grow with every step.
     const EXACTNESS: Exactness = Exactness::SameDevice;

@@ -33,6 +33,7 @@ impl Kind for TransformerKind {
         text of yours, or on a grammar whose entropy is known, and writes while it trains. Attention, activations and the \
         loss of every token can be watched.";
     const NAME: &'static str = "transformer";
+    const SHARED_MEMORY: &'static [&'static str] = text::SHARED_MEMORY;
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
     /// Devices sum in different orders, and the differences grow with every step.
     const EXACTNESS: Exactness = Exactness::SameDevice;

@@ -8,7 +8,7 @@ pub fn timing_rows_are_described(case: &Case) {
         let mut sim = prepared(&case.model).start(SEED, &Device::Cpu { threads: 2 }).expect("it starts");
         sim.tap(&all_taps(case)).expect("it is tapped");
         sim.advance(case.steps, pass).expect("it runs");
-        sim.digest()
+        sim.digest(0)
     };
     let (mut plain, mut measured) = (Pass::default(), Pass::measuring());
     assert_eq!(digest(&mut plain), digest(&mut measured));

@@ -30,7 +30,7 @@ fn equals_the_cpu<T: Real>(gpu: &Arc<Gpu>, params: &Params, seed: u64, batch: u3
         let off = want.iter().zip(&got).position(|(w, g)| w != g);
         assert_eq!(off, None, "after {} steps: {:?}", 1000 * (round + 1), off.map(|i| (want[i], got[i])));
     }
-    assert!(a.digest().totals[0].1 > 50, "{:?}", a.digest());
+    assert!(a.digest(0).totals[0].1 > 50, "{:?}", a.digest(0));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn delivery_methods_agree() {
             gpu.synchronize().expect("waits");
         }
         pass.collect().expect("collects");
-        assert_eq!(format!("{:?}", sim.digest()), want, "the comparison changed something");
+        assert_eq!(format!("{:?}", sim.digest(0)), want, "the comparison changed something");
         let row = |name| pass.timings.iter().find(|t| t.name == name).expect("a row");
         let [push, rows, pull] = probes::VARIANTS.map(row);
         assert!(push.items > 0 && push.items == pull.items && push.launches == 30 * 64, "{push:?}");
@@ -262,7 +262,7 @@ fn leaky_units_are_the_same_on_both() {
     let on_gpu = || cuda::<f32>(&params, &setup, &gpu);
     let mut reference = on_cpu();
     let want = advance(&mut reference, 2500, 2500);
-    assert!(reference.digest().totals[0].1 > 1000, "{want}");
+    assert!(reference.digest(0).totals[0].1 > 1000, "{want}");
     for batch in [2500, 7, 1] {
         let mut sim = on_gpu();
         assert_eq!(advance(&mut sim, 2500, batch), want, "batches of {batch}");
@@ -313,7 +313,7 @@ fn all_modes() -> [Tuning; 4] {
 /// The error about the first non-finite state; the digest without one.
 fn run_to_error(sim: &mut dyn Simulation) -> String {
     let ran = (0..5).try_for_each(|_| sim.advance(77, &mut Pass::default()));
-    ran.map_or_else(|lost| lost.to_string(), |()| format!("{:?}", sim.digest()))
+    ran.map_or_else(|lost| lost.to_string(), |()| format!("{:?}", sim.digest(0)))
 }
 
 /// A network for the persistent kernel, with one kick source.

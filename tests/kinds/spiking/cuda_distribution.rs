@@ -44,7 +44,7 @@ fn laws() -> [(&'static str, Distribution, Distribution); 3] {
 }
 
 fn spikes(sim: &dyn Simulation) -> u64 {
-    sim.digest().totals[0].1
+    sim.digest(0).totals[0].1
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn read(sim: &mut dyn Simulation, n: u32, batch: u32) -> (Frame, Digest) {
             all.absorb(frame);
         }
     }
-    (all, sim.digest())
+    (all, sim.digest(0))
 }
 
 fn equal_the_cpu<T: Real>(gpu: &Arc<Gpu>, params: &Params, setup: &Arc<Setup>) {
@@ -104,7 +104,7 @@ fn cuda_any_number_of_neurons_is_traced() {
             sim.sample(&mut frame).expect("reads");
             frame.readings
         });
-        (parts, sim.digest())
+        (parts, sim.digest(0))
     };
     let want = run(&mut cpu::<f64>(&params, &setup));
     for persistent in MODES {

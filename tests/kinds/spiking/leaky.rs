@@ -255,7 +255,7 @@ fn probes_agree_with_the_run() {
     let last = spikes.iter().rev().find(|s| s.lane == spikes[0].lane).expect("it fired");
     assert_eq!(field(probes::LAST_SPIKE)[last.lane as usize], (999 - last.step) as f32);
     let events: f64 = series(probes::SYNAPTIC_EVENTS).values.iter().map(|e| f64::from(*e) * 5e-3).sum();
-    assert!((events / sim.digest().totals[1].1 as f64 - 1.0).abs() < 1e-5, "{events}");
+    assert!((events / sim.digest(0).totals[1].1 as f64 - 1.0).abs() < 1e-5, "{events}");
     assert!(series(probes::ACTIVE).values.iter().all(|a| *a == N as f32));
     assert!(sim.memory().by_owner().iter().all(|(_, bytes)| *bytes > 0));
 }
@@ -274,9 +274,9 @@ fn the_project_and_its_noise() {
     let net = neuropil::data::generate::balanced(3000, 1, 0.8, 6, 33, 1, &|_, _| true).expect("generates");
     let mut sim = leaky(&params, &Arc::new(Setup::new(net).expect("a network")), 1);
     sim.advance(100, &mut Pass::default()).expect("runs");
-    let before = sim.digest().totals[0].1;
+    let before = sim.digest(0).totals[0].1;
     sim.advance(500, &mut Pass::default()).expect("runs");
-    let got = (sim.digest().totals[0].1 - before) as f64 / (3000.0 * 500.0);
+    let got = (sim.digest(0).totals[0].1 - before) as f64 / (3000.0 * 500.0);
 
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let (mut v, mut spikes) = (0.0_f64, 0_u32);

@@ -232,7 +232,7 @@ fn connections_made_on_a_gpu_are_those_of_the_cpu() {
             let context = BuildContext { kernels, ..BuildContext::default() };
             let mut sim = model.build(&context, device, &Progress::default()).expect("built");
             sim.advance(200, &mut Pass::default()).expect("it runs");
-            (sim.digest(), sim.save().expect("saved"))
+            (sim.digest(0), sim.save().expect("saved"))
         };
         let cpu = state(&Device::Cpu { threads: 1 }, "");
         let connections = |state: &neuropil::sim::Snapshot| state.read_number::<u64>("connections").expect("a number");

@@ -247,7 +247,7 @@ fn probes_agree_with_the_run() {
     late.sample(&mut frame).expect("reads");
     assert_eq!(frame.reading(probes::RATE_FIELD), Some(&Reading::Field(running)));
     let events: f64 = series(probes::SYNAPTIC_EVENTS).values.iter().map(|e| f64::from(*e) * 5e-3).sum();
-    assert!((events - sim.digest().totals[1].1 as f64).abs() < 0.5, "{events}");
+    assert!((events - sim.digest(0).totals[1].1 as f64).abs() < 0.5, "{events}");
     assert!(series(probes::ACTIVE).values.iter().all(|a| *a <= 3.0 * N as f32));
     assert!(sim.memory().by_owner().iter().all(|(_, bytes)| *bytes > 0));
 }

@@ -180,7 +180,7 @@ fn cuda_events_are_those_of_the_cpu() {
     for sim in [&mut device, &mut cpu] {
         advance(&mut **sim, 101);
     }
-    let [got, want] = [&device, &cpu].map(|sim| format!("{:?}", sim.digest().totals));
+    let [got, want] = [&device, &cpu].map(|sim| format!("{:?}", sim.digest(0).totals));
     assert_eq!(got, want);
     assert!(!got.contains("(\"splits\", 0)"), "there are events: {got}");
     let [got, want] = [&mut device, &mut cpu].map(|sim| sim.save().expect("it is saved"));

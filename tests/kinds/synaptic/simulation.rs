@@ -62,11 +62,11 @@ pub fn frame(sim: &mut dyn Simulation) -> Frame {
 }
 
 pub fn state(sim: &mut dyn Simulation) -> (String, Snapshot) {
-    (format!("{:?}", sim.digest()), sim.save().expect("it saves"))
+    (format!("{:?}", sim.digest(0)), sim.save().expect("it saves"))
 }
 
 fn total(sim: &dyn Simulation, name: &str) -> u64 {
-    sim.digest().totals.iter().find(|(known, _)| known == name).expect("a total").1
+    sim.digest(0).totals.iter().find(|(known, _)| known == name).expect("a total").1
 }
 
 fn act(sim: &mut dyn Simulation, name: &str, elements: &[u32]) -> Result<(), SimError> {
@@ -88,7 +88,7 @@ fn a_resumed_run_and_another_number_of_threads_have_the_same_bits() {
     let saved = whole.save().expect("it saves");
     advance(&mut *whole, 40);
     let want = state(&mut *whole);
-    assert!(total(&*whole, "splits") > 0, "{:?}", whole.digest());
+    assert!(total(&*whole, "splits") > 0, "{:?}", whole.digest(0));
     let mut single = start_with(&model, 1);
     advance(&mut *single, 80);
     assert!(state(&mut *single) == want, "one thread");
@@ -112,7 +112,7 @@ fn live_evolution_splits_by_its_thresholds() {
     let before = total(&*sim, "splits");
     advance(&mut *sim, 1000);
     let splits = total(&*sim, "splits") - before;
-    assert!(splits >= 5, "{splits} splits in 1000 steps: {:?}", sim.digest());
+    assert!(splits >= 5, "{splits} splits in 1000 steps: {:?}", sim.digest(0));
 }
 
 /// Measuring what the end of an expert costs changes nothing; the limit does.
@@ -322,7 +322,7 @@ fn mechanisms_change_while_it_trains() {
         let change = path::parse(sim.params().expect("parameters"), text).expect("a parameter");
         assert_eq!(sim.set(&change).expect("it is applied"), Effect::Applied, "{text}");
         advance(&mut *sim, 3);
-        assert!(seen.insert(sim.digest().hash));
+        assert!(seen.insert(sim.digest(0).hash));
     }
     let change = path::parse(model.params(), "presynaptic.mode=Temperature").expect("a parameter");
     assert_eq!(sim.set(&change).expect("it is accepted"), Effect::NeedsRebuild);

@@ -151,7 +151,7 @@ fn arguments_of_probes_are_checked() {
 fn texts_are_written_and_scored_on_request() {
     let mut sim = start(&model(&[]));
     advance(&mut *sim, 30);
-    let before = sim.digest();
+    let before = sim.digest(0);
     let ask = |sim: &dyn Simulation, request: &Request| sim.ask(request, &Progress::default());
     let prompt = |length: i64, seed: i64| {
         request("sample", &[(0, Value::Text("once a".into())), (1, Value::Int(length)), (5, Value::Int(seed))])
@@ -173,7 +173,7 @@ fn texts_are_written_and_scored_on_request() {
     let cancelled = Progress::default();
     cancelled.cancel();
     assert!(matches!(sim.ask(&prompt(80, 1), &cancelled), Err(SimError::Cancelled)));
-    assert_eq!(sim.digest(), before, "a request changes nothing");
+    assert_eq!(sim.digest(0), before, "a request changes nothing");
 }
 
 #[test]
@@ -245,13 +245,13 @@ fn languages_change_on_schedule() {
     let mut resumed = start(&model);
     resumed.load(&saved).expect("it is loaded");
     advance(&mut *resumed, 30);
-    assert_eq!(resumed.digest(), whole.digest());
+    assert_eq!(resumed.digest(0), whole.digest(0));
     assert_eq!(floors(&*resumed), floors(&*whole));
     let mut one = start(&self::model(&["measure.sample_every=0"]));
     advance(&mut *one, 20);
     let mut three = start(&model);
     advance(&mut *three, 20);
-    assert_eq!(one.digest(), three.digest(), "the first text is that of one language");
+    assert_eq!(one.digest(0), three.digest(0), "the first text is that of one language");
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn checkpointing_changes_no_bit() {
     let run = |mode: &str| {
         let mut sim = start(&model(&[&format!("compute.checkpointing={mode}")]));
         advance(&mut *sim, 3);
-        sim.digest()
+        sim.digest(0)
     };
     let want = run("Nothing");
     for mode in ["Activation", "Norms", "Blocks"] {

@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_field_has_a_history_for_each_of_its_arguments() {
         let (mut time, schema) = a_second();
-        let key = |n: &str| TapKey { probe: 2, args: TapArgs::new([("expert", n)]) };
+        let key = |n: &str| TapKey { probe: 2, args: TapArgs::new([("expert", n)]), ..TapKey::default() };
         for (step, value) in [(1_100, 1.0), (1_200, 2.0), (1_300, 3.0)] {
             let readings = ["0", "1"].map(|n| (key(n), Reading::field(vec![value * n.len() as f32; 4]))).into();
             let clock = Clock::seconds(step, 1e-3);
