@@ -77,27 +77,35 @@ impl TrialStatistic {
     pub fn of_readings(self, trials: &[&Reading]) -> Option<Reading> {
         match trials.first()? {
             Reading::Series(first) => {
-                let same = |other: &Series| (&other.steps, other.lanes, &other.elements) == (&first.steps, first.lanes, &first.elements);
+                let same = |other: &Series| {
+                    (&other.steps, other.lanes, &other.elements) == (&first.steps, first.lanes, &first.elements)
+                };
                 let values = self.of_rows(trials, |reading| match reading {
                     Reading::Series(series) if same(series) => Some(&series.values),
                     _ => None,
                 })?;
                 Some(Reading::Series(Series { values, ..first.clone() }))
             }
-            Reading::Field(_) => self.of_rows(trials, |reading| match reading {
-                Reading::Field(values) => Some(values),
-                _ => None,
-            }).map(Reading::field),
+            Reading::Field(_) => self
+                .of_rows(trials, |reading| match reading {
+                    Reading::Field(values) => Some(values),
+                    _ => None,
+                })
+                .map(Reading::field),
             Reading::Matrix(first) => {
                 let values = self.of_rows(trials, |reading| match reading {
-                    Reading::Matrix(matrix) if (&matrix.rows, &matrix.columns) == (&first.rows, &first.columns) => Some(&matrix.values),
+                    Reading::Matrix(matrix) if (&matrix.rows, &matrix.columns) == (&first.rows, &first.columns) => {
+                        Some(&matrix.values)
+                    }
                     _ => None,
                 })?;
                 Some(Reading::Matrix(super::Matrix { values: Arc::new(values), ..first.clone() }))
             }
             Reading::Histogram(first) => {
                 let counts = self.of_rows(trials, |reading| match reading {
-                    Reading::Histogram(other) if (&other.edges, &other.steps) == (&first.edges, &first.steps) => Some(&other.counts),
+                    Reading::Histogram(other) if (&other.edges, &other.steps) == (&first.edges, &first.steps) => {
+                        Some(&other.counts)
+                    }
                     _ => None,
                 })?;
                 Some(Reading::Histogram(super::Histogram { counts, ..first.clone() }))
@@ -107,8 +115,13 @@ impl TrialStatistic {
     }
 
     /// Returns the statistic of each value; `None` if a reading has no values or another number of them.
-    fn of_rows<'a>(self, trials: &[&'a Reading], values: impl Fn(&'a Reading) -> Option<&'a Vec<f32>>) -> Option<Vec<f32>> {
-        let rows: Vec<&[f32]> = trials.iter().map(|reading| values(reading).map(Vec::as_slice)).collect::<Option<_>>()?;
+    fn of_rows<'a>(
+        self,
+        trials: &[&'a Reading],
+        values: impl Fn(&'a Reading) -> Option<&'a Vec<f32>>,
+    ) -> Option<Vec<f32>> {
+        let rows: Vec<&[f32]> =
+            trials.iter().map(|reading| values(reading).map(Vec::as_slice)).collect::<Option<_>>()?;
         let n = rows.first()?.len();
         if rows.iter().any(|row| row.len() != n) {
             return None;
@@ -125,7 +138,10 @@ pub fn check_trials(taps: &[Tap], probes: &[ProbeSpec], n: u32) -> Result<(), Si
     for tap in taps {
         match tap.trial {
             TrialChoice::One(trial) if trial >= n => {
-                return Err(SimError::Input(format!("there is no trial {trial}; the last one is {}", n.saturating_sub(1))));
+                return Err(SimError::Input(format!(
+                    "there is no trial {trial}; the last one is {}",
+                    n.saturating_sub(1)
+                )));
             }
             TrialChoice::Statistic(_) => {
                 let Some(probe) = probes.get(usize::from(tap.probe)) else { continue };

@@ -65,8 +65,8 @@ impl Simulation for Mirrored {
     fn rewind(&mut self) -> Result<(), SimError> {
         self.sim.rewind()
     }
-    fn digest(&self) -> Digest {
-        self.sim.digest(0)
+    fn digest(&self, trial: u32) -> Digest {
+        self.sim.digest(trial)
     }
     fn memory(&self) -> MemoryReport {
         self.sim.memory()

@@ -7,9 +7,7 @@ use crate::{
     sim::{
         Action, ActionSpec, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, Individuals,
         InputData, Level, MemoryReport, ProbeId, ProbeSpec, Progress, Reading, Request, SimError, Simulation, Snapshot,
-        StepCount, Tap, TapKey, TrialChoice,
-        snapshot::misfit,
-        trial::check_trials,
+        StepCount, Tap, TapKey, TrialChoice, snapshot::misfit, trial::check_trials,
     },
 };
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefMutIterator as _, ParallelIterator as _};
@@ -78,10 +76,7 @@ impl TrialSet {
     }
 
     /// Saves all trials and applies a function to each. After a failure, all return to the saved state.
-    fn all_or_none(
-        &mut self,
-        of: impl Fn(usize, &mut dyn Simulation) -> Result<(), SimError>,
-    ) -> Result<(), SimError> {
+    fn all_or_none(&mut self, of: impl Fn(usize, &mut dyn Simulation) -> Result<(), SimError>) -> Result<(), SimError> {
         let before = self.trials.iter_mut().map(|trial| trial.save()).collect::<Result<Vec<_>, _>>()?;
         for i in 0..self.trials.len() {
             if let Err(error) = of(i, &mut *self.trials[i]) {

@@ -60,7 +60,8 @@ pub fn trials_are_runs_of_their_own(case: &Case) {
         let all = taps.iter().map(|tap| Tap { trial: TrialChoice::All, ..tap.clone() });
         let fields = |tap: &&Tap| case.model.probes()[usize::from(tap.probe)].shape.is_state();
         let mean = |tap: &Tap| Tap { trial: TrialChoice::Statistic(TrialStatistic::Mean), ..tap.clone() };
-        let means: Vec<Tap> = taps.iter().filter(fields).map(mean).filter(|tap| together.tap(&[tap.clone()]).is_ok()).collect();
+        let means: Vec<Tap> =
+            taps.iter().filter(fields).map(mean).filter(|tap| together.tap(&[tap.clone()]).is_ok()).collect();
         together.tap(&all.chain(means.iter().cloned()).collect::<Vec<_>>()).expect("they are tapped");
         let frames = run(&mut *together, case);
         let mut own = vec![];
@@ -121,7 +122,11 @@ pub fn trials_are_saved_together_and_refuse_what_is_unknown(case: &Case) {
         let mut fewer = state.clone();
         fewer.sections.retain(|section| !section.name.starts_with("2."));
         assert!(second.load(&fewer).is_err(), "a trial is missing");
-        assert!(second.load(&prepared(&case.model).start(SEED, &device).expect("it starts").save().expect("it saves")).is_err());
+        assert!(
+            second
+                .load(&prepared(&case.model).start(SEED, &device).expect("it starts").save().expect("it saves"))
+                .is_err()
+        );
         assert!(second.save().expect("it saves") == before, "refused states change nothing");
         second.rewind().expect("it rewinds");
         second.advance(case.steps / 3 * 2, &mut Pass::default()).expect("it runs");
