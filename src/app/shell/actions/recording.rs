@@ -128,7 +128,7 @@ pub fn prepare_recording(parts: &mut ActionParts<'_>, keeps_only: bool) -> Resul
         let writer = writer.map(Box::new).map_err(|e| e.to_string());
         PreparedRecording { taps, problems, folder, writer }
     };
-    parts.host.try_job("record", prepare, |parts, prepared| record(parts, prepared))
+    parts.host.try_job("record", prepare, record)
 }
 
 /// Starts a prepared recording, or shows the reason why it cannot start.

@@ -44,7 +44,7 @@ pub fn resume(parts: &mut ActionParts<'_>, folder: &Path) {
         let verified = locked.and_then(|run| run.verify(&Progress::default()).map_err(|e| e.to_string()));
         verified.map(Box::new)
     };
-    parts.host.job(parts.messages, "resume", job, |parts, result| resumed(parts, result));
+    parts.host.job(parts.messages, "resume", job, resumed);
 }
 
 /// Opens the project of a run in its state at the checkpoint, and builds its simulation.
@@ -92,7 +92,7 @@ pub fn continue_recording(parts: &mut ActionParts<'_>) {
         let writer = RunWriter::resume(verified, &start).map(Box::new).map_err(|e| e.to_string());
         PreparedRecording { taps, problems: vec![], folder, writer }
     };
-    if !parts.host.job(parts.messages, "record", job, |parts, result| recording::record(parts, result)) {
+    if !parts.host.job(parts.messages, "record", job, recording::record) {
         parts.flow.resuming = None;
     }
 }

@@ -66,7 +66,7 @@ pub fn ask_deletion(parts: &mut ActionParts<'_>, folders: Vec<PathBuf>) {
 /// Deletes runs, and reads the list again.
 pub fn delete(parts: &mut ActionParts<'_>, folders: Vec<PathBuf>) {
     let job = move || folders.into_iter().map(|folder| (delete_run(&folder), folder)).collect::<Vec<_>>();
-    parts.host.job(parts.messages, "delete", job, |parts, results| deleted(parts, results));
+    parts.host.job(parts.messages, "delete", job, deleted);
 }
 
 fn deleted(parts: &mut ActionParts<'_>, results: Vec<(io::Result<Vec<String>>, PathBuf)>) {
