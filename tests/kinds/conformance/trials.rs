@@ -60,8 +60,12 @@ pub fn trials_are_runs_of_their_own(case: &Case) {
         let all = taps.iter().map(|tap| Tap { trial: TrialChoice::All, ..tap.clone() });
         let fields = |tap: &&Tap| case.model.probes()[usize::from(tap.probe)].shape.is_state();
         let mean = |tap: &Tap| Tap { trial: TrialChoice::Statistic(TrialStatistic::Mean), ..tap.clone() };
-        let means: Vec<Tap> =
-            taps.iter().filter(fields).map(mean).filter(|tap| together.tap(&[tap.clone()]).is_ok()).collect();
+        let means: Vec<Tap> = taps
+            .iter()
+            .filter(fields)
+            .map(mean)
+            .filter(|tap| together.tap(std::slice::from_ref(tap)).is_ok())
+            .collect();
         together.tap(&all.chain(means.iter().cloned()).collect::<Vec<_>>()).expect("they are tapped");
         let frames = run(&mut *together, case);
         let mut own = vec![];
