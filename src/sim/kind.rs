@@ -138,7 +138,8 @@ pub struct StartRequest<'a, K: Kind> {
     pub setup: Arc<K::Setup>,
     /// Device to run on.
     pub device: &'a Device,
-    /// Trials to step together; empty for one trial with `params` and the seed of the context.
+    /// Trials to step together; empty for one trial with `params` and the seed of the context. Kinds that step one trial get
+    /// an empty list: several trials of them are several simulations.
     pub trials: &'a [Trial<'a, K::Params>],
     /// Progress of a start that takes long, and its cancellation.
     pub progress: &'a Progress,

@@ -101,13 +101,16 @@ impl<K: Kind<Params: Send + Sync, Setup: 'static> + 'static> PreparedKind<K> {
         Ok(params)
     }
 
-    /// Fails if the predicted memory of several trials does not fit on the device.
-    fn expect_memory(&self, n_trials: u64, on: &Device) -> Result<(), SimError> {
+    /// Checks that the predicted memory of several trials fits on the device, and announces the modules that they load. Fails if
+    /// the memory does not fit.
+    fn prepare_device(&self, n_trials: u64, on: &Device) -> Result<(), SimError> {
         let Device::Cuda(gpu) = on else { return Ok(()) };
         let one = self.predict(DeviceKind::Cuda);
         let mut all = one.clone();
         (1..n_trials).for_each(|_| all += one.of_another_trial(K::SHARED_MEMORY));
-        fits(&all, gpu.memory()?)
+        fits(&all, gpu.memory()?)?;
+        gpu.expect_modules(&K::loaded_modules(&self.params, gpu));
+        Ok(())
     }
 
     /// Returns a function that checks whether the kind accepts other parameters with this setup.
@@ -127,10 +130,7 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
     }
 
     fn start_with(&self, seed: u64, on: &Device, progress: &Progress) -> Result<Box<dyn Simulation>, SimError> {
-        self.expect_memory(1, on)?;
-        if let Device::Cuda(gpu) = on {
-            gpu.expect_modules(&K::loaded_modules(&self.params, gpu));
-        }
+        self.prepare_device(1, on)?;
         self.start_trial(&self.params, seed, on, progress)
     }
 
@@ -143,10 +143,7 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
         if trials.is_empty() {
             return Err(SimError::Input("there is no trial to start".into()));
         }
-        self.expect_memory(trials.len() as u64, on)?;
-        if let Device::Cuda(gpu) = on {
-            gpu.expect_modules(&K::loaded_modules(&self.params, gpu));
-        }
+        self.prepare_device(trials.len() as u64, on)?;
         // Trials on the CPU share the threads; a GPU runs one trial after another.
         let (own, at_once) = match on {
             Device::Cpu { threads } => (Device::Cpu { threads: (threads / trials.len()).max(1) }, *threads),

@@ -6,8 +6,8 @@ use crate::{
     params::{Change, Params},
     sim::{
         Action, ActionSpec, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, Individuals,
-        InputData, Level, MemoryReport, ProbeId, ProbeSpec, Progress, Reading, Request, SimError, Simulation, Snapshot,
-        StepCount, Tap, TapKey, TrialChoice, snapshot::misfit, trial::check_trials,
+        Level, MemoryReport, ProbeId, ProbeSpec, Progress, Reading, Request, SimError, Simulation, Snapshot, StepCount,
+        Tap, TapKey, TrialChoice, snapshot::misfit, trial::check_trials,
     },
 };
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefMutIterator as _, ParallelIterator as _};
@@ -38,41 +38,6 @@ impl TrialSet {
 
     fn first(&self) -> &dyn Simulation {
         &*self.trials[0]
-    }
-
-    /// Applies a function to each trial with its index, some at a time.
-    fn each(
-        &mut self,
-        of: impl Fn(usize, &mut dyn Simulation) -> Result<(), SimError> + Send + Sync,
-    ) -> Result<(), SimError> {
-        if self.threads.number() == 1 {
-            return self.trials.iter_mut().enumerate().try_for_each(|(i, trial)| of(i, &mut **trial));
-        }
-        let trials = &mut self.trials;
-        self.threads.run(|| trials.par_iter_mut().enumerate().try_for_each(|(i, trial)| of(i, &mut **trial)))
-    }
-
-    /// Applies a change to all trials. After a failure, the trials that were changed are changed back.
-    fn change_all(
-        &mut self,
-        change: &Change,
-        apply: impl Fn(&mut dyn Simulation) -> Result<Effect, SimError>,
-    ) -> Result<Effect, SimError> {
-        let before = self.first().params().map(|params| params.get(change.id));
-        for i in 0..self.trials.len() {
-            match apply(&mut *self.trials[i]) {
-                Ok(Effect::Applied) => {}
-                Ok(Effect::NeedsRebuild) if i == 0 => return Ok(Effect::NeedsRebuild),
-                other => {
-                    if let Some(value) = before {
-                        let back = Change { id: change.id, value };
-                        self.trials[..i].iter_mut().try_for_each(|trial| trial.set(&back).map(drop))?;
-                    }
-                    return other;
-                }
-            }
-        }
-        Ok(Effect::Applied)
     }
 
     /// Saves all trials and applies a function to each. After a failure, all return to the saved state.
@@ -155,11 +120,15 @@ impl Simulation for TrialSet {
         Ok(())
     }
 
+    /// A stop takes effect before the first step only: trials that stopped in different steps would have no common clock.
     fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
+        if pass.is_stopping() {
+            return Ok(());
+        }
         let mut steps = steps;
         let mut rest = &mut self.trials[..];
-        // Only the first trial may return early, because its schema is shown and a stop ends with a whole step of all trials.
-        if pass.ends_at_changes || pass.is_stopping() {
+        // Only the first trial may return early, because its schema is shown.
+        if pass.ends_at_changes {
             let (first, others) = rest.split_first_mut().expect("a simulation has at least one trial");
             let start = first.clock().step;
             first.advance(steps, pass)?;
@@ -196,12 +165,21 @@ impl Simulation for TrialSet {
         Ok(())
     }
 
+    /// After a failure, the trials that were changed get the values back that they had; these may differ between trials.
     fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
-        self.change_all(change, |trial| trial.set(change))
-    }
-
-    fn replace(&mut self, data: &InputData) -> Result<Effect, SimError> {
-        self.change_all(&data.change, |trial| trial.replace(data))
+        let mut back: Vec<Option<Change>> = vec![];
+        for i in 0..self.trials.len() {
+            let before = self.trials[i].params().map(|params| Change { id: change.id, value: params.get(change.id) });
+            let effect = self.trials[i].set(change);
+            if !matches!(effect, Ok(Effect::Applied)) {
+                let changed = self.trials.iter_mut().zip(&back);
+                let mut changed = changed.filter_map(|(trial, before)| Some((trial, before.as_ref()?)));
+                changed.try_for_each(|(trial, before)| trial.set(before).map(drop))?;
+                return effect;
+            }
+            back.push(before);
+        }
+        Ok(Effect::Applied)
     }
 
     fn act(&mut self, action: &Action) -> Result<(), SimError> {
@@ -257,7 +235,7 @@ impl Simulation for TrialSet {
     }
 
     fn rewind(&mut self) -> Result<(), SimError> {
-        self.each(|_, trial| trial.rewind())
+        self.trials.iter_mut().try_for_each(|trial| trial.rewind())
     }
 
     /// Trial k gets the seed `seed + k`, as in a series of trials.

@@ -132,6 +132,10 @@ pub fn trials_are_saved_together_and_refuse_what_is_unknown(case: &Case) {
                 .is_err()
         );
         assert!(second.save().expect("it saves") == before, "refused states change nothing");
+        let mut pass = Pass::default();
+        pass.stop.raise();
+        second.advance(3, &mut pass).expect("it returns");
+        assert!(second.save().expect("it saves") == before, "a stop is between whole steps of all trials");
         second.rewind().expect("it rewinds");
         second.advance(case.steps / 3 * 2, &mut Pass::default()).expect("it runs");
         assert_eq!(digests(&*first), digests(&*second), "rewound");
