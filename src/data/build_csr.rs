@@ -5,7 +5,7 @@
 
 use super::{
     Csr, DataError, MAX_NEURONS, ProgressFn,
-    edges::{EdgeSource, Need, OutOfRange, read_parts},
+    edges::{EdgeColumn, EdgeSource, InvalidRow, Need, read_parts},
     memory::Budget,
     report,
 };
@@ -63,7 +63,7 @@ fn count_edges(
         let take = &mut |batch: &super::edges::Batch| {
             for (row, pre) in batch.pre.iter().enumerate() {
                 if *pre >= limit {
-                    return Err(OutOfRange { row, post: false });
+                    return Err(InvalidRow::out_of_range(batch, row, EdgeColumn::Pre, limit.into()));
                 }
                 if *pre as usize >= degrees.len() {
                     degrees.resize(*pre as usize + 1, 0);
@@ -73,13 +73,13 @@ fn count_edges(
             }
             if need == Need::Ends {
                 match batch.post.iter().position(|p| *p >= limit) {
-                    Some(row) => return Err(OutOfRange { row, post: true }),
+                    Some(row) => return Err(InvalidRow::out_of_range(batch, row, EdgeColumn::Post, limit.into())),
                     None => *most = batch.post.iter().fold(*most, |m, p| m.max(*p + 1)),
                 }
             }
             Ok(())
         };
-        source.read(part, need, u64::from(limit), take, progress)
+        source.read(part, need, take, progress)
     })?;
     let mut threads = threads.into_iter();
     let (mut degrees, mut most) = threads.next().unwrap_or_default();
@@ -133,7 +133,7 @@ fn scatter(
                     let pre = batch.pre[row];
                     let run = batch.pre[row..].iter().take_while(|p| **p == pre).count();
                     if pre >= n {
-                        return Err(OutOfRange { row, post: false });
+                        return Err(InvalidRow::out_of_range(batch, row, EdgeColumn::Pre, n.into()));
                     }
                     let at = cursors[pre as usize].fetch_add(run as u32, Ordering::Relaxed);
                     if at.checked_add(run as u32).is_none_or(|end| end > rows[pre as usize + 1]) {
@@ -143,7 +143,7 @@ fn scatter(
                     for (k, word) in words[at as usize..at as usize + run].iter().enumerate() {
                         let (post, count) = (batch.post[row + k], batch.count[row + k]);
                         if post >= n {
-                            return Err(OutOfRange { row: row + k, post: true });
+                            return Err(InvalidRow::out_of_range(batch, row + k, EdgeColumn::Post, n.into()));
                         }
                         // Counts that just fit are also stored, so that a word at the limit is always in the list.
                         if count.unsigned_abs() >= most.unsigned_abs() {
@@ -155,7 +155,7 @@ fn scatter(
                 }
                 Ok(())
             };
-            source.read(part, Need::All, u64::from(n), take, progress)
+            source.read(part, Need::Counts, take, progress)
         })?;
     let short = cursors.iter().zip(&rows[1..]).any(|(c, end)| c.load(Ordering::Relaxed) != *end);
     if short || changed.into_inner().unwrap_or_else(PoisonError::into_inner) {

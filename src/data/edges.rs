@@ -1,21 +1,18 @@
 //! Edge lists: the interface of every format, and a reader of parts on several threads.
 
-use super::{DataError, ProgressFn, column_names, edges_csv::CsvEdges, edges_parquet::ParquetEdges, messages, report};
+use super::{
+    DataError, ProgressFn, column_names,
+    edge_columns::{UNSIGNED, WEIGHT},
+    edges_csv::CsvEdges,
+    edges_parquet::ParquetEdges,
+    messages, report,
+};
 use std::{
     path::Path,
     sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 
-/// Accepted names of the presynaptic index.
-pub const PRE: &[&str] = &["pre", "Presynaptic_Index"];
-/// Accepted names of the postsynaptic index.
-pub const POST: &[&str] = &["post", "Postsynaptic_Index"];
-/// Accepted names of the signed synapse count.
-pub const COUNT: &[&str] = &["w", "Excitatory x Connectivity"];
-/// Accepted names of an unsigned count and of its sign.
-pub const UNSIGNED: (&str, &str) = ("Connectivity", "Excitatory");
-
-/// Column of the synapse counts.
+/// Column of the synapse counts or weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WeightColumn {
     /// Signed counts, or counts without signs that are used unchanged.
@@ -35,7 +32,7 @@ pub enum WeightColumn {
 /// column.
 pub fn weight_column(names: &[String]) -> Result<WeightColumn, String> {
     let exact = |wanted: &str| names.iter().position(|name| name == wanted);
-    if let Some(column) = COUNT.iter().find_map(|name| exact(name)) {
+    if let Some(column) = WEIGHT.iter().find_map(|name| exact(name)) {
         return Ok(WeightColumn::Counts(column));
     }
     if let Some(counts) = exact(UNSIGNED.0) {
@@ -52,6 +49,33 @@ pub struct Batch {
     pub post: Vec<u32>,
     /// Signed synapse counts.
     pub count: Vec<i32>,
+    /// Signed weights.
+    pub weight: Vec<f64>,
+    /// Delays in milliseconds; empty if the file has none.
+    pub delay_ms: Vec<f64>,
+    /// Whether the file holds a weight of this batch as a floating point number.
+    pub is_real: bool,
+}
+
+impl Batch {
+    /// Removes all rows; the memory is kept.
+    pub fn clear(&mut self) {
+        self.pre.clear();
+        self.post.clear();
+        self.count.clear();
+        self.weight.clear();
+        self.delay_ms.clear();
+        self.is_real = false;
+    }
+}
+
+/// Values that the rows of a file are read as.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum RowValues {
+    /// Whole synapse counts; a column of delays is not read.
+    Counts,
+    /// Weights, and delays if the file has any.
+    Weights,
 }
 
 /// Columns that a pass reads.
@@ -60,19 +84,41 @@ pub enum Need {
     Pre,
     /// `pre` and `post`.
     Ends,
-    All,
+    /// All columns of an edge list opened with [`RowValues::Counts`].
+    Counts,
+    /// All columns of an edge list opened with [`RowValues::Weights`].
+    Weights,
 }
 
-/// Row of a batch whose index is out of range.
-pub struct OutOfRange {
+/// Column of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EdgeColumn {
+    Pre,
+    Post,
+    Weight,
+    Delay,
+}
+
+/// Row of a batch that a consumer refuses.
+pub struct InvalidRow {
     /// Index of the row within the batch.
     pub row: usize,
-    /// Whether the postsynaptic index is out of range, rather than the presynaptic one.
-    pub post: bool,
+    /// Column of the invalid value.
+    pub column: EdgeColumn,
+    /// Mistake, as a sentence.
+    pub what: String,
+}
+
+impl InvalidRow {
+    /// Creates the error about an index of a row that is not below `n`.
+    pub fn out_of_range(batch: &Batch, row: usize, column: EdgeColumn, n: u64) -> Self {
+        let index = if column == EdgeColumn::Post { batch.post[row] } else { batch.pre[row] };
+        Self { row, column, what: out_of_range_message(index.into(), n) }
+    }
 }
 
 /// Consumes a batch, or returns its invalid row.
-pub type BatchFn<'a> = dyn FnMut(&Batch) -> Result<(), OutOfRange> + 'a;
+pub type BatchFn<'a> = dyn FnMut(&Batch) -> Result<(), InvalidRow> + 'a;
 
 /// Edge list that can be read repeatedly, in independent parts, on any thread.
 pub trait EdgeSource: Sync {
@@ -80,26 +126,33 @@ pub trait EdgeSource: Sync {
     fn n_parts(&self) -> usize;
     /// Returns the size of a part for progress, in a unit of the source.
     fn part_size(&self, part: usize) -> u64;
-    /// Returns the name of the column of the synapse counts; `None` if there is none.
+    /// Returns the names of all columns.
+    fn columns(&self) -> &[String];
+    /// Returns the name of the column of the synapse counts or weights; `None` if there is none.
     fn weight_column(&self) -> Option<&str>;
-    /// Reads one part in batches; `n` is the number of neurons, for messages. `progress` receives the amount done since its
-    /// last call and may cancel. Fails if the part cannot be read, a row is invalid, or `progress` cancels.
+    /// Whether a column of delays is read.
+    fn has_delays(&self) -> bool;
+    /// Whether weights may be floating point numbers; batches say whether they are.
+    fn may_be_real(&self) -> bool;
+    /// Returns the exponent of the power of two of which all weights are multiples; `None` if the file declares none.
+    fn weight_exponent(&self) -> Option<i32>;
+    /// Reads one part in batches. `progress` receives the amount done since its last call and may cancel. Fails if the
+    /// part cannot be read, a row is invalid, or `progress` cancels.
     fn read(
         &self,
         part: usize,
         need: Need,
-        n: u64,
         take: &mut BatchFn<'_>,
         progress: &(dyn Fn(u64) -> Result<(), DataError> + Sync),
     ) -> Result<(), DataError>;
 }
 
-/// Opens an edge file by its extension. Fails if the file cannot be opened, is compressed text, or has an unknown
-/// extension.
-pub fn open(path: &Path) -> Result<Box<dyn EdgeSource>, DataError> {
+/// Opens an edge file by its extension. Fails if the file cannot be opened, is compressed text, has an unknown
+/// extension, or lacks a column with `values`.
+pub fn open(path: &Path, values: RowValues) -> Result<Box<dyn EdgeSource>, DataError> {
     match super::data_table::ending(path).as_str() {
-        "parquet" => Ok(Box::new(ParquetEdges::open(path)?)),
-        "csv" | "tsv" | "txt" => Ok(Box::new(CsvEdges::open(path)?)),
+        "parquet" => Ok(Box::new(ParquetEdges::open(path, values)?)),
+        "csv" | "tsv" | "txt" => Ok(Box::new(CsvEdges::open(path, values)?)),
         "gz" => {
             Err(DataError::format(path, "a compressed edge list is not read: unpack it first, or write it as Parquet"))
         }

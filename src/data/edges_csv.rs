@@ -5,7 +5,11 @@
 
 use super::{
     DataError, MAX_NEURONS, column_names,
-    edges::{Batch, BatchFn, EdgeSource, Need, POST, PRE, WeightColumn, out_of_range_message, weight_column},
+    csv_fields::{UNCLOSED, after_line, field_end, is_open_quoted, number, real},
+    edge_columns::{DELAY_MS, POST, PRE},
+    edges::{
+        Batch, BatchFn, EdgeColumn, EdgeSource, Need, RowValues, WeightColumn, out_of_range_message, weight_column,
+    },
     input_file, messages,
 };
 use std::{
@@ -20,14 +24,47 @@ const BATCH: usize = 16_384;
 /// Maximum length of a line in bytes; a file with longer lines is not an edge list.
 const MAX_LINE_BYTES: u64 = 1 << 16;
 
+/// Role of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Pre,
+    Post,
+    Weight,
+    Sign,
+    Delay,
+}
+
+/// Numbers of a line.
+#[derive(Clone, Copy)]
+struct Line {
+    pre: i64,
+    post: i64,
+    /// Synapse count without its sign; 1 for a floating point weight.
+    count: i64,
+    sign: i64,
+    /// Floating point weight; `None` for a whole count.
+    real: Option<f64>,
+    delay_ms: f64,
+}
+
+impl Line {
+    /// Line without columns of weights and delays.
+    const EMPTY: Self = Self { pre: 0, post: 0, count: 1, sign: 1, real: None, delay_ms: 0.0 };
+
+    fn weight(&self) -> f64 {
+        self.real.unwrap_or(self.count as f64) * self.sign as f64
+    }
+}
+
 /// Edge list in a text file.
 pub struct CsvEdges {
     path: PathBuf,
     separator: u8,
     columns: Vec<String>,
-    /// Role of each column up to the last used column: 0 pre, 1 post, 2 count, 3 sign.
-    role_of: Vec<Option<usize>>,
+    /// Role of each column up to the last used column.
+    role_of: Vec<Option<Role>>,
     weight: WeightColumn,
+    values: RowValues,
     /// Offset of the first byte after the header.
     body: u64,
     end: u64,
@@ -35,7 +72,7 @@ pub struct CsvEdges {
 
 impl CsvEdges {
     /// Opens a file and reads its header. Fails if the header lacks a column or repeats one.
-    pub fn open(path: &Path) -> Result<Self, DataError> {
+    pub fn open(path: &Path, values: RowValues) -> Result<Self, DataError> {
         let file = input_file::open(path).map_err(|e| DataError::io(path, e))?;
         let end = file.metadata().map_err(|e| DataError::io(path, e))?.len();
         let mut header = Vec::new();
@@ -59,18 +96,23 @@ impl CsvEdges {
             at.ok_or_else(|| wrong(messages::no_column(names, &columns)))
         };
         let mut role_of = vec![None; columns.len()];
-        role_of[find(PRE)?] = Some(0);
-        role_of[find(POST)?] = Some(1);
+        role_of[find(PRE)?] = Some(Role::Pre);
+        role_of[find(POST)?] = Some(Role::Post);
         let weight = weight_column(&columns).map_err(wrong)?;
         match weight {
-            WeightColumn::Counts(counts) => role_of[counts] = Some(2),
-            WeightColumn::WithSigns { counts, signs } => (role_of[counts], role_of[signs]) = (Some(2), Some(3)),
+            WeightColumn::Counts(counts) => role_of[counts] = Some(Role::Weight),
+            WeightColumn::WithSigns { counts, signs } => {
+                (role_of[counts], role_of[signs]) = (Some(Role::Weight), Some(Role::Sign));
+            }
             WeightColumn::Absent => {}
+        }
+        if let Some(delay) = columns.iter().position(|c| values == RowValues::Weights && c == DELAY_MS) {
+            role_of[delay] = Some(Role::Delay);
         }
         while role_of.last() == Some(&None) {
             role_of.pop();
         }
-        Ok(Self { path: path.to_owned(), separator, columns, role_of, weight, body, end })
+        Ok(Self { path: path.to_owned(), separator, columns, role_of, weight, values, body, end })
     }
 
     /// Reads the lines that start in this part; returns the file offset of the first line and the bytes.
@@ -120,25 +162,19 @@ impl CsvEdges {
         DataError::at_line(&self.path, self.line_of(at), what)
     }
 
-    /// Parses the line that starts at `at`. Returns its numbers by role, `None` for a blank line, and the start of the next
-    /// line. Fails if a number is missing or invalid, a quote is not closed, or the line has the wrong number of columns.
+    /// Parses the line that starts at `at`. Returns its numbers, `None` for a blank line, and the start of the next line. Fails
+    /// if a number is missing or invalid, a quote is not closed, or the line has the wrong number of columns.
     #[inline]
-    fn line(&self, bytes: &[u8], mut at: usize) -> Result<(Option<[i64; 4]>, usize), String> {
-        let mut values = [0, 0, 1, 1];
+    fn line(&self, bytes: &[u8], mut at: usize) -> Result<(Option<Line>, usize), String> {
+        let mut line = Line::EMPTY;
         if matches!(bytes.get(at), Some(b'\n' | b'\r') | None) {
             return Ok((None, after_line(bytes, at)?));
         }
         for (column, role) in self.role_of.iter().enumerate() {
             if let Some(role) = role {
                 let start = at;
-                values[*role] = number(bytes, &mut at, self.separator).ok_or_else(|| {
-                    let Some(end) = field_end(bytes, start, self.separator) else { return UNCLOSED.to_owned() };
-                    format!(
-                        "column \"{}\": \"{}\" is not a whole number",
-                        self.columns[column],
-                        messages::truncated(String::from_utf8_lossy(&bytes[start..end]).trim())
-                    )
-                })?;
+                self.field(bytes, &mut at, *role, &mut line)
+                    .ok_or_else(|| self.no_number(bytes, start, column, *role))?;
             } else {
                 at = field_end(bytes, at, self.separator).ok_or(UNCLOSED)?;
             }
@@ -149,7 +185,41 @@ impl CsvEdges {
                 at += 1;
             }
         }
-        Ok((Some(values), after_line(bytes, self.check_rest(bytes, at)?)?))
+        Ok((Some(line), after_line(bytes, self.check_rest(bytes, at)?)?))
+    }
+
+    /// Parses one field into `line`; `None` if it is not a number of the kind that its column holds.
+    #[inline]
+    fn field(&self, bytes: &[u8], at: &mut usize, role: Role, line: &mut Line) -> Option<()> {
+        let start = *at;
+        match (role, number(bytes, at, self.separator)) {
+            (Role::Pre, whole) => line.pre = whole?,
+            (Role::Post, whole) => line.post = whole?,
+            (Role::Sign, whole) => line.sign = whole?,
+            (Role::Weight, Some(count)) => line.count = count,
+            (Role::Weight, None) if self.may_be_real() => {
+                *at = start;
+                line.real = Some(real(bytes, at, self.separator)?);
+            }
+            (Role::Weight, None) => return None,
+            (Role::Delay, _) => {
+                *at = start;
+                line.delay_ms = real(bytes, at, self.separator)?;
+            }
+        }
+        Some(())
+    }
+
+    /// Returns the error about a field that is not a number of the kind that its column holds.
+    fn no_number(&self, bytes: &[u8], start: usize, column: usize, role: Role) -> String {
+        let Some(end) = field_end(bytes, start, self.separator) else { return UNCLOSED.to_owned() };
+        let is_real = role == Role::Delay || role == Role::Weight && self.may_be_real();
+        format!(
+            "column \"{}\": \"{}\" is not a {}",
+            self.columns[column],
+            messages::truncated(String::from_utf8_lossy(&bytes[start..end]).trim()),
+            if is_real { "number" } else { "whole number" }
+        )
     }
 
     /// Skips the columns after the last used column. Fails if there are more columns than in the header.
@@ -171,12 +241,17 @@ impl CsvEdges {
     }
 }
 
-/// Error about a line that ends inside a quoted field.
-const UNCLOSED: &str = "a quote is not closed";
-
 impl EdgeSource for CsvEdges {
     fn n_parts(&self) -> usize {
         (self.end.saturating_sub(self.body)).div_ceil(PART) as usize
+    }
+
+    fn part_size(&self, part: usize) -> u64 {
+        PART.min(self.end - self.body - part as u64 * PART)
+    }
+
+    fn columns(&self) -> &[String] {
+        &self.columns
     }
 
     fn weight_column(&self) -> Option<&str> {
@@ -188,15 +263,22 @@ impl EdgeSource for CsvEdges {
         }
     }
 
-    fn part_size(&self, part: usize) -> u64 {
-        PART.min(self.end - self.body - part as u64 * PART)
+    fn has_delays(&self) -> bool {
+        self.role_of.contains(&Some(Role::Delay))
+    }
+
+    fn may_be_real(&self) -> bool {
+        self.values == RowValues::Weights && matches!(self.weight, WeightColumn::Counts(_))
+    }
+
+    fn weight_exponent(&self) -> Option<i32> {
+        None
     }
 
     fn read(
         &self,
         part: usize,
-        _need: Need,
-        n: u64,
+        need: Need,
         take: &mut BatchFn<'_>,
         progress: &(dyn Fn(u64) -> Result<(), DataError> + Sync),
     ) -> Result<(), DataError> {
@@ -205,30 +287,25 @@ impl EdgeSource for CsvEdges {
         let mut starts: Vec<u32> = Vec::with_capacity(BATCH);
         let (mut at, mut reported) = (0, 0);
         while at < bytes.len() {
-            batch.pre.clear();
-            batch.post.clear();
-            batch.count.clear();
+            batch.clear();
             starts.clear();
             while at < bytes.len() && starts.len() < BATCH {
                 let here = start + at as u64;
-                let (values, next) = self.line(&bytes, at).map_err(|why| self.error(here, why))?;
-                if let Some([pre, post, count, sign]) = values {
-                    // Without a column of signs, every sign is 1.
-                    let count = count.saturating_mul(sign);
-                    batch.pre.push(self.index(pre, "pre", here)?);
-                    batch.post.push(self.index(post, "post", here)?);
-                    batch.count.push(
-                        i32::try_from(count)
-                            .map_err(|_| self.error(here, format!("synapse count {count} does not fit 32 bits")))?,
-                    );
+                let (line, next) = self.line(&bytes, at).map_err(|why| self.error(here, why))?;
+                if let Some(line) = line {
+                    batch.pre.push(self.index(line.pre, "pre", here)?);
+                    batch.post.push(self.index(line.post, "post", here)?);
+                    match need {
+                        Need::Weights => self.push_weight(&mut batch, &line),
+                        _ => batch.count.push(self.count(&line, here)?),
+                    }
                     starts.push(at as u32);
                 }
                 at = next;
             }
-            take(&batch).map_err(|out_of_range| {
-                let (name, of) = if out_of_range.post { ("post", &batch.post) } else { ("pre", &batch.pre) };
-                let what = format!("column \"{name}\": {}", out_of_range_message(u64::from(of[out_of_range.row]), n));
-                self.error(start + u64::from(starts[out_of_range.row]), what)
+            take(&batch).map_err(|wrong| {
+                let what = format!("column \"{}\": {}", self.name_of(wrong.column), wrong.what);
+                self.error(start + u64::from(starts[wrong.row]), what)
             })?;
             progress((at - reported) as u64)?;
             reported = at;
@@ -238,6 +315,31 @@ impl EdgeSource for CsvEdges {
 }
 
 impl CsvEdges {
+    /// Returns the name of a column, for messages.
+    fn name_of(&self, column: EdgeColumn) -> &str {
+        match column {
+            EdgeColumn::Pre => PRE[0],
+            EdgeColumn::Post => POST[0],
+            EdgeColumn::Weight => self.weight_column().unwrap_or_default(),
+            EdgeColumn::Delay => DELAY_MS,
+        }
+    }
+
+    /// Returns the signed synapse count of a line. Fails if it does not fit 32 bits.
+    #[inline]
+    fn count(&self, line: &Line, at: u64) -> Result<i32, DataError> {
+        let count = line.count.saturating_mul(line.sign);
+        i32::try_from(count).map_err(|_| self.error(at, format!("synapse count {count} does not fit 32 bits")))
+    }
+
+    fn push_weight(&self, batch: &mut Batch, line: &Line) {
+        batch.weight.push(line.weight());
+        batch.is_real |= line.real.is_some();
+        if self.has_delays() {
+            batch.delay_ms.push(line.delay_ms);
+        }
+    }
+
     #[inline]
     fn index(&self, value: i64, column: &str, at: u64) -> Result<u32, DataError> {
         u32::try_from(value).map_err(|_| {
@@ -249,80 +351,4 @@ impl CsvEdges {
             self.error(at, format!("column \"{column}\": {why}"))
         })
     }
-}
-
-/// Returns the first byte of the line after the line that ends at `at`. Fails if a carriage return is within the line.
-#[inline]
-fn after_line(bytes: &[u8], at: usize) -> Result<usize, String> {
-    match bytes.get(at..) {
-        None | Some([] | [b'\r']) => Ok(bytes.len()),
-        Some([b'\n', ..]) => Ok(at + 1),
-        Some([b'\r', b'\n', ..]) => Ok(at + 2),
-        Some(_) => Err("a carriage return within a line; lines end with \\n or \\r\\n".to_owned()),
-    }
-}
-
-/// Returns the end of the field that starts at `at`; separators between quotes do not count. `None` if a quote is not closed.
-#[inline]
-fn field_end(bytes: &[u8], mut at: usize, separator: u8) -> Option<usize> {
-    let mut quoted = false;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => quoted = !quoted,
-            b'\n' | b'\r' => break,
-            b if *b == separator && !quoted => break,
-            _ => {}
-        }
-        at += 1;
-    }
-    (!quoted).then_some(at)
-}
-
-/// Whether a line ends inside a quoted field.
-fn is_open_quoted(line: &[u8]) -> bool {
-    !line.iter().filter(|byte| **byte == b'"').count().is_multiple_of(2)
-}
-
-/// Parses an integer, with optional spaces or quotes, up to a separator or the end of the line; `None` if the field is not an
-/// integer.
-#[inline]
-fn number(bytes: &[u8], at: &mut usize, separator: u8) -> Option<i64> {
-    let skip_spaces = |at: &mut usize| {
-        while bytes.get(*at) == Some(&b' ') {
-            *at += 1;
-        }
-    };
-    skip_spaces(at);
-    let is_quoted = bytes.get(*at) == Some(&b'"');
-    if is_quoted {
-        *at += 1;
-        skip_spaces(at);
-    }
-    let negative = bytes.get(*at) == Some(&b'-');
-    if negative || bytes.get(*at) == Some(&b'+') {
-        *at += 1;
-    }
-    let first = *at;
-    let mut value: i64 = 0;
-    while let Some(digit @ b'0'..=b'9') = bytes.get(*at) {
-        value = value.checked_mul(10)?.checked_add(i64::from(digit - b'0'))?;
-        *at += 1;
-    }
-    if *at == first {
-        return None;
-    }
-    skip_spaces(at);
-    if is_quoted {
-        if bytes.get(*at) != Some(&b'"') {
-            return None;
-        }
-        *at += 1;
-        skip_spaces(at);
-    }
-    match bytes.get(*at) {
-        None | Some(b'\n' | b'\r') => {}
-        Some(b) if *b == separator => {}
-        _ => return None,
-    }
-    Some(if negative { -value } else { value })
 }

@@ -2,7 +2,10 @@
 
 use super::{
     DataError, column_names,
-    edges::{Batch, BatchFn, EdgeSource, Need, POST, PRE, WeightColumn, out_of_range_message, weight_column},
+    edge_columns::{DELAY_MS, POST, PRE, WEIGHT_EXPONENT},
+    edges::{
+        Batch, BatchFn, EdgeColumn, EdgeSource, Need, RowValues, WeightColumn, out_of_range_message, weight_column,
+    },
     messages,
     parquet_file::{ColumnType, Cursor, IntegerBatch, ParquetFile},
 };
@@ -20,51 +23,73 @@ struct Integers {
     unsigned: bool,
 }
 
+/// A column of integers or floating point numbers.
+#[derive(Clone, Copy)]
+struct Numbers {
+    column: usize,
+    column_type: ColumnType,
+}
+
+impl Numbers {
+    /// Whether the numbers are unsigned integers.
+    fn is_unsigned(self) -> bool {
+        self.column_type == ColumnType::Integer { unsigned: true }
+    }
+}
+
 /// Edge list in a Parquet file.
 pub struct ParquetEdges {
     path: PathBuf,
+    names: Vec<String>,
     pre: Integers,
     post: Integers,
-    /// Column of synapse counts; `None` if each row counts as one synapse.
-    count: Option<Integers>,
+    /// Column of synapse counts or weights; `None` if each row counts as one synapse.
+    weight: Option<Numbers>,
     sign: Option<Integers>,
-    /// Name of the column of the counts.
-    count_name: Option<String>,
+    delay: Option<Numbers>,
+    weight_exponent: Option<i32>,
     /// Parts: (row group, first row, number of rows).
     parts: Vec<(usize, u64, u64)>,
 }
 
 impl ParquetEdges {
-    /// Opens a file, finds its columns and divides its rows into parts. Fails if a column is missing, repeated or not of
-    /// integers.
-    pub fn open(path: &Path) -> Result<Self, DataError> {
+    /// Opens a file, finds its columns and divides its rows into parts. Fails if a column is missing, repeated or not of the
+    /// numbers that `values` requires.
+    pub fn open(path: &Path, values: RowValues) -> Result<Self, DataError> {
         let file = ParquetFile::open(path)?;
         let names = file.names();
         column_names::reject_repeated(&names).map_err(|what| DataError::format(path, what))?;
         let pre = integers(path, &file, find(path, &file, PRE)?)?;
         let post = integers(path, &file, find(path, &file, POST)?)?;
         let weight = weight_column(&names).map_err(|what| DataError::format(path, what))?;
-        let (counts, signs) = match weight {
+        let (weights, signs) = match weight {
             WeightColumn::Counts(counts) => (Some(counts), None),
             WeightColumn::WithSigns { counts, signs } => (Some(counts), Some(signs)),
             WeightColumn::Absent => (None, None),
         };
-        let integers = |column: Option<usize>| column.map(|column| integers(path, &file, column)).transpose();
-        let (count, sign) = (integers(counts)?, integers(signs)?);
-        let count_name = counts.map(|column| names[column].clone());
-        let mut parts = Vec::new();
-        for (group, rows) in file.group_rows.iter().enumerate() {
-            if *rows > u64::from(u32::MAX) {
-                return Err(DataError::format(
-                    path,
-                    format!("row group {group} claims {} rows", messages::group_digits(*rows)),
-                ));
-            }
-            let n = rows.div_ceil(PART_ROWS);
-            parts.extend((0..n).map(|p| (group, p * PART_ROWS, PART_ROWS.min(rows - p * PART_ROWS))));
-        }
-        Ok(Self { path: path.to_owned(), pre, post, count, sign, count_name, parts })
+        let is_counts = values == RowValues::Counts || signs.is_some();
+        let weight = weights.map(|column| numbers(path, &file, column, is_counts)).transpose()?;
+        let sign = signs.map(|column| integers(path, &file, column)).transpose()?;
+        let delays = names.iter().position(|name| values == RowValues::Weights && name == DELAY_MS);
+        let delay = delays.map(|column| numbers(path, &file, column, false)).transpose()?;
+        let weight_exponent = file.metadata(WEIGHT_EXPONENT).and_then(|text| text.parse().ok());
+        let parts = parts(path, &file)?;
+        Ok(Self { path: path.to_owned(), names, pre, post, weight, sign, delay, weight_exponent, parts })
     }
+}
+
+/// Divides the rows of a file. Fails for a row group with an implausible number of rows.
+fn parts(path: &Path, file: &ParquetFile) -> Result<Vec<(usize, u64, u64)>, DataError> {
+    let mut parts = Vec::new();
+    for (group, rows) in file.group_rows.iter().enumerate() {
+        if *rows > u64::from(u32::MAX) {
+            let rows = messages::group_digits(*rows);
+            return Err(DataError::format(path, format!("row group {group} claims {rows} rows")));
+        }
+        let n = rows.div_ceil(PART_ROWS);
+        parts.extend((0..n).map(|p| (group, p * PART_ROWS, PART_ROWS.min(rows - p * PART_ROWS))));
+    }
+    Ok(parts)
 }
 
 fn find(path: &Path, file: &ParquetFile, names: &[&str]) -> Result<usize, DataError> {
@@ -72,17 +97,99 @@ fn find(path: &Path, file: &ParquetFile, names: &[&str]) -> Result<usize, DataEr
 }
 
 fn integers(path: &Path, file: &ParquetFile, column: usize) -> Result<Integers, DataError> {
+    let numbers = numbers(path, file, column, true)?;
+    Ok(Integers { column, unsigned: numbers.is_unsigned() })
+}
+
+/// Returns a column of numbers. Fails if the column holds other values, or floating point numbers where `is_whole`.
+fn numbers(path: &Path, file: &ParquetFile, column: usize, is_whole: bool) -> Result<Numbers, DataError> {
     let info = &file.columns[column];
     match info.column_type {
-        ColumnType::Integer { unsigned } => Ok(Integers { column, unsigned }),
-        _ => Err(DataError::format(
-            path,
-            format!(
-                "column \"{}\" has type {}; whole numbers expected",
-                messages::truncated(&info.name),
-                info.type_name
-            ),
-        )),
+        ColumnType::Integer { .. } => {}
+        ColumnType::Real if !is_whole => {}
+        _ => {
+            let (name, expected) = (messages::truncated(&info.name), if is_whole { "whole numbers" } else { "numbers" });
+            let what = format!("column \"{name}\" has type {}; {expected} expected", info.type_name);
+            return Err(DataError::format(path, what));
+        }
+    }
+    Ok(Numbers { column, column_type: info.column_type })
+}
+
+/// Cursors of the columns that a pass reads.
+struct Cursors {
+    pre: Cursor,
+    post: Option<Cursor>,
+    weight: Option<Cursor>,
+    sign: Option<Cursor>,
+    delay: Option<Cursor>,
+}
+
+impl Cursors {
+    fn of(&self, column: EdgeColumn) -> &Cursor {
+        let of = match column {
+            EdgeColumn::Pre => None,
+            EdgeColumn::Post => self.post.as_ref(),
+            EdgeColumn::Weight => self.weight.as_ref(),
+            EdgeColumn::Delay => self.delay.as_ref(),
+        };
+        of.unwrap_or(&self.pre)
+    }
+}
+
+/// Buffers for decoding.
+#[derive(Default)]
+struct Buffers {
+    numbers: IntegerBatch,
+    signs: IntegerBatch,
+}
+
+impl ParquetEdges {
+    fn cursors(&self, part: usize, need: Need) -> Result<Cursors, DataError> {
+        let (group, first, _) = self.parts[part];
+        let file = ParquetFile::open(&self.path)?;
+        let start = |column: usize| file.cursor(group, column, first as usize);
+        let (has_values, has_delays) = (matches!(need, Need::Counts | Need::Weights), need == Need::Weights);
+        let values = |column: Option<usize>| column.filter(|_| has_values).map(start).transpose();
+        Ok(Cursors {
+            pre: start(self.pre.column)?,
+            post: if need == Need::Pre { None } else { Some(start(self.post.column)?) },
+            weight: values(self.weight.map(|of| of.column))?,
+            sign: values(self.sign.map(|of| of.column))?,
+            delay: values(self.delay.filter(|_| has_delays).map(|of| of.column))?,
+        })
+    }
+
+    /// Reads the next `n` synapse counts; 1 each without a column.
+    fn counts(&self, from: &mut Cursors, n: usize, room: &mut Buffers, batch: &mut Batch) -> Result<(), DataError> {
+        let (Some(column), Some(cursor)) = (self.weight, &mut from.weight) else {
+            batch.count.resize(n, 1);
+            return Ok(());
+        };
+        cursor.integers(n, column.is_unsigned(), &mut room.numbers)?;
+        if let (Some(column), Some(sign)) = (self.sign, &mut from.sign) {
+            sign.integers(n, column.unsigned, &mut room.signs)?;
+            let signs = &room.signs.wide;
+            room.numbers.wide.iter_mut().zip(signs).for_each(|(count, sign)| *count = count.saturating_mul(*sign));
+        }
+        counts(cursor, &room.numbers.wide, &mut batch.count)
+    }
+
+    /// Reads the next `n` weights, 1 each without a column, and delays.
+    fn weights(&self, from: &mut Cursors, n: usize, room: &mut Buffers, batch: &mut Batch) -> Result<(), DataError> {
+        if self.sign.is_some() || self.weight.is_none() {
+            self.counts(from, n, room, batch)?;
+            batch.weight.extend(batch.count.drain(..).map(f64::from));
+        } else if let (Some(column), Some(cursor)) = (self.weight, &mut from.weight) {
+            cursor.numbers(n, column.column_type, &mut room.numbers, &mut batch.weight)?;
+            batch.is_real = column.column_type == ColumnType::Real;
+        }
+        match (self.delay, &mut from.delay) {
+            (Some(column), Some(cursor)) => {
+                cursor.numbers(n, column.column_type, &mut room.numbers, &mut batch.delay_ms)
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -91,58 +198,55 @@ impl EdgeSource for ParquetEdges {
         self.parts.len()
     }
 
-    fn weight_column(&self) -> Option<&str> {
-        self.count_name.as_deref()
-    }
-
     fn part_size(&self, part: usize) -> u64 {
         self.parts[part].2
+    }
+
+    fn columns(&self) -> &[String] {
+        &self.names
+    }
+
+    fn weight_column(&self) -> Option<&str> {
+        self.weight.map(|of| self.names[of.column].as_str())
+    }
+
+    fn has_delays(&self) -> bool {
+        self.delay.is_some()
+    }
+
+    fn may_be_real(&self) -> bool {
+        self.weight.is_some_and(|of| of.column_type == ColumnType::Real)
+    }
+
+    fn weight_exponent(&self) -> Option<i32> {
+        self.weight_exponent
     }
 
     fn read(
         &self,
         part: usize,
         need: Need,
-        n: u64,
         take: &mut BatchFn<'_>,
         progress: &(dyn Fn(u64) -> Result<(), DataError> + Sync),
     ) -> Result<(), DataError> {
-        let (group, first, rows) = self.parts[part];
-        let file = ParquetFile::open(&self.path)?;
-        let start = |of: Integers| file.cursor(group, of.column, first as usize);
-        let mut pre = start(self.pre)?;
-        let mut post = if need == Need::Pre { None } else { Some(start(self.post)?) };
-        let wanted = |of: Option<Integers>| of.filter(|_| need == Need::All);
-        let mut count = wanted(self.count).map(|of| Ok::<_, DataError>((start(of)?, of.unsigned))).transpose()?;
-        let mut sign = wanted(self.sign).map(|of| Ok::<_, DataError>((start(of)?, of.unsigned))).transpose()?;
-        let (mut room, mut signs, mut batch) = (IntegerBatch::default(), IntegerBatch::default(), Batch::default());
-        let mut left = rows;
+        let mut from = self.cursors(part, need)?;
+        let (mut room, mut batch) = (Buffers::default(), Batch::default());
+        let mut left = self.parts[part].2;
         while left > 0 {
-            let size = left.min(BATCH as u64) as usize;
-            indices(&mut pre, self.pre.unsigned, size, &mut room, &mut batch.pre)?;
-            if let Some(post) = &mut post {
-                indices(post, self.post.unsigned, size, &mut room, &mut batch.post)?;
+            let n = left.min(BATCH as u64) as usize;
+            batch.clear();
+            indices(&mut from.pre, self.pre.unsigned, n, &mut room.numbers, &mut batch.pre)?;
+            if let Some(post) = &mut from.post {
+                indices(post, self.post.unsigned, n, &mut room.numbers, &mut batch.post)?;
             }
-            if let Some((count, unsigned)) = &mut count {
-                count.integers(size, *unsigned, &mut room)?;
-                if let Some((sign, unsigned)) = &mut sign {
-                    sign.integers(size, *unsigned, &mut signs)?;
-                    room.wide.iter_mut().zip(&signs.wide).for_each(|(c, s)| *c = c.saturating_mul(*s));
-                }
-                counts(count, &room.wide, &mut batch.count)?;
-            } else if need == Need::All {
-                batch.count.clear();
-                batch.count.resize(size, 1);
+            match need {
+                Need::Pre | Need::Ends => {}
+                Need::Counts => self.counts(&mut from, n, &mut room, &mut batch)?,
+                Need::Weights => self.weights(&mut from, n, &mut room, &mut batch)?,
             }
-            take(&batch).map_err(|out_of_range| {
-                let (cursor, of) = match &post {
-                    Some(post) if out_of_range.post => (post, batch.post[out_of_range.row]),
-                    _ => (&pre, batch.pre[out_of_range.row]),
-                };
-                cursor.error((size - out_of_range.row) as u64, &out_of_range_message(u64::from(of), n))
-            })?;
-            left -= size as u64;
-            progress(size as u64)?;
+            take(&batch).map_err(|wrong| from.of(wrong.column).error((n - wrong.row) as u64, &wrong.what))?;
+            left -= n as u64;
+            progress(n as u64)?;
         }
         Ok(())
     }
@@ -175,7 +279,6 @@ fn indices(
 
 /// Converts values to signed counts. Fails if a value does not fit 32 bits.
 fn counts(from: &Cursor, values: &[i64], out: &mut Vec<i32>) -> Result<(), DataError> {
-    out.clear();
     out.extend(values.iter().map(|v| *v as i32));
     let wrong = values.iter().zip(&*out).position(|(v, c)| *v != i64::from(*c));
     match wrong {

@@ -1,7 +1,10 @@
 //! Entry points for fuzzing the readers: each writes the bytes to a temporary file, reads it, and returns the result,
 //! which is an error if the bytes are invalid. No entry point may panic for any input.
 
-use super::{Connectome, DataError, MAX_NEURONS, columns};
+use super::{
+    Connectome, DataError, MAX_NEURONS, columns,
+    weighted_edges::{self, EdgeLimits, WeightedEdges},
+};
 use std::{
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
@@ -33,6 +36,16 @@ pub fn import_csv(bytes: &[u8]) -> Result<super::import::Imported, DataError> {
 /// Reads an edge list in Parquet.
 pub fn edges_parquet(bytes: &[u8]) -> Result<Connectome, DataError> {
     with_file(bytes, "parquet", |path| checked(super::read(path, super::Tables::default(), &|_, _| true)))
+}
+
+/// Reads an edge list as text with weights and delays, between populations of 8 and 5 neurons.
+pub fn weighted_csv(bytes: &[u8]) -> Result<Option<WeightedEdges>, DataError> {
+    with_file(bytes, "csv", weighted)
+}
+
+/// Reads an edge list in Parquet with weights and delays, between populations of 8 and 5 neurons.
+pub fn weighted_parquet(bytes: &[u8]) -> Result<Option<WeightedEdges>, DataError> {
+    with_file(bytes, "parquet", weighted)
 }
 
 /// Reads a neuron table as text.
@@ -113,6 +126,28 @@ fn samples(path: &Path) -> Result<super::samples::Samples, DataError> {
     assert!(s.inputs > 0 && !s.y.is_empty() && s.x.len() == s.y.len() * s.inputs, "one row per target");
     assert!(s.x.iter().chain(&s.y).all(|v| v.is_finite()), "numbers are numbers");
     Ok(s)
+}
+
+/// Reads an edge list with weights and delays, and checks the invariants of the result.
+fn weighted(path: &Path) -> Result<Option<WeightedEdges>, DataError> {
+    let limits = EdgeLimits {
+        sizes: [8, 5],
+        step_ms: 0.1,
+        to_steps: |ms, step| (ms / step + 0.5).floor(),
+        max_delay_ms: 1000.0,
+        max_weight: 1e9,
+        target_bits: 26,
+    };
+    let Some(edges) = weighted_edges::read(path, &limits, &|_, _| true)? else { return Ok(None) };
+    let span = edges.delays.map_or(1, |(first, n)| {
+        assert!(first >= 1 && n <= 64, "delays are within their limits");
+        n
+    });
+    assert_eq!((edges.starts.len(), edges.words.len()), (9, edges.weights.len()), "one row per neuron");
+    assert!(edges.words.iter().all(|word| word & ((1 << 26) - 1) < 5 && word >> 26 < span), "targets exist");
+    let is_sorted = |pre: u32| edges.range(pre).is_sorted_by_key(|at| (edges.words[at].rotate_left(6), edges.weights[at]));
+    assert!((0..8).all(is_sorted), "rows are sorted");
+    Ok(Some(edges))
 }
 
 /// Checks invariants of the connectome that was read.

@@ -7,6 +7,7 @@
 pub mod columns;
 pub mod connectome;
 pub mod csr;
+pub mod edge_columns;
 pub mod fuzz_entry;
 pub mod generate;
 pub mod import;
@@ -14,10 +15,12 @@ pub mod input_file;
 pub mod samples;
 pub mod tensors;
 pub mod text;
+pub mod weighted_edges;
 
 mod annotations;
 mod build_csr;
 mod column_names;
+mod csv_fields;
 mod csv_text;
 mod data_table;
 mod edges;

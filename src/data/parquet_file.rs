@@ -112,6 +112,12 @@ impl ParquetFile {
         names.iter().find_map(|n| self.columns.iter().position(|c| c.name == *n))
     }
 
+    /// Returns the value of a key in the metadata of the file; `None` if there is no such key.
+    pub fn metadata(&self, key: &str) -> Option<&str> {
+        let entries = self.reader.metadata().file_metadata().key_value_metadata()?;
+        entries.iter().find(|entry| entry.key == key)?.value.as_deref()
+    }
+
     /// Starts reading a column in a row group after `skip` rows. Fails if the group has fewer rows.
     pub fn cursor(&self, group: usize, column: usize, skip: usize) -> Result<Cursor, DataError> {
         let reader = guarded(|| {
@@ -122,6 +128,8 @@ impl ParquetFile {
             let skipped = match &mut reader {
                 ColumnReader::Int32ColumnReader(r) => r.skip_records(skip)?,
                 ColumnReader::Int64ColumnReader(r) => r.skip_records(skip)?,
+                ColumnReader::FloatColumnReader(r) => r.skip_records(skip)?,
+                ColumnReader::DoubleColumnReader(r) => r.skip_records(skip)?,
                 _ => 0,
             };
             Ok((skipped == skip).then_some(reader))
@@ -242,6 +250,21 @@ impl Cursor {
             out.push(if there { found.next().unwrap_or(f64::NAN) } else { f64::NAN });
         }
         self.row += n as u64;
+        Ok(())
+    }
+
+    /// Replaces `out` by exactly `n` numbers. A missing integer is an error, a missing floating point number becomes NaN.
+    pub fn numbers(
+        &mut self,
+        n: usize,
+        column_type: ColumnType,
+        room: &mut IntegerBatch,
+        out: &mut Vec<f64>,
+    ) -> Result<(), DataError> {
+        out.clear();
+        let ColumnType::Integer { unsigned } = column_type else { return self.reals(n, out) };
+        self.integers(n, unsigned, room)?;
+        out.extend(room.wide.iter().map(|value| *value as f64));
         Ok(())
     }
 

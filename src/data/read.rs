@@ -2,7 +2,8 @@
 
 use super::{
     Connectome, Csr, DataError, NeuronTable, ProgressFn, annotations, build_csr,
-    edges::{self, EdgeSource},
+    edge_columns,
+    edges::{self, EdgeSource, RowValues},
     messages, neuron_join,
     neurons::{self, NeuronFile, RowOrder},
 };
@@ -28,7 +29,7 @@ pub fn read(path: &Path, tables: Tables<'_>, watch: &ProgressFn) -> Result<Conne
     let found = Files::find(path)?;
     let (mut provenance, mut notices) = (Vec::new(), Vec::new());
     let table = read_neurons(&found, tables, (&mut provenance, &mut notices), &part_of(watch, 0.0, 0.1))?;
-    let source = edges::open(&found.edges)?;
+    let source = edges::open(&found.edges, RowValues::Counts)?;
     let packed =
         build_csr::build_csr(&found.edges, source.as_ref(), table.as_ref().map(|t| t.len), &part_of(watch, 0.1, 0.9))?;
     let n = packed.csr.n();
@@ -38,6 +39,7 @@ pub fn read(path: &Path, tables: Tables<'_>, watch: &ProgressFn) -> Result<Conne
     let mut table = table.unwrap_or_else(|| NeuronTable { len: n, ..NeuronTable::default() });
     provenance.insert(0, describe_file(&found.edges, packed.n_rows, &packed.csr));
     notices.extend(weight_notice(&found.edges, source.as_ref(), &packed.csr));
+    notices.extend(delay_notice(&found.edges, source.as_ref()));
     if let Some(path) = tables.annotations {
         provenance.push(annotations::join(path, &mut table, &mut notices, &part_of(watch, 0.9, 0.98))?);
     }
@@ -103,13 +105,22 @@ fn weight_notice(path: &Path, source: &dyn EdgeSource, csr: &Csr) -> Option<Stri
     let name = file_name(path);
     match source.weight_column() {
         None => Some(format!("{name} has no weight column: each row counts as one excitatory synapse.")),
-        Some(column) if !edges::COUNT.contains(&column) && csr.synapse_counts().n_inhibitory == 0 => Some(format!(
+        Some(column) if !edge_columns::WEIGHT.contains(&column) && csr.synapse_counts().n_inhibitory == 0 => Some(format!(
             "{name}: all counts of the column \"{}\" are positive, so no connection inhibits. Import the file to give \
              signs by transmitter.",
             messages::truncated(column)
         )),
         Some(_) => None,
     }
+}
+
+/// Returns the notice that delays are not read; `None` if there are none.
+fn delay_notice(path: &Path, source: &dyn EdgeSource) -> Option<String> {
+    let delays = edge_columns::DELAY_MS;
+    let has_delays = source.columns().iter().any(|name| name == delays);
+    has_delays.then(|| {
+        format!("{}: the column \"{delays}\" is not used; all connections have one delay.", file_name(path))
+    })
 }
 
 fn file_name(path: &Path) -> String {
@@ -145,15 +156,16 @@ pub fn describe_synapses(csr: &Csr) -> String {
 }
 
 /// Paths of the files of a data set.
-struct Files {
-    edges: PathBuf,
+pub(super) struct Files {
+    pub edges: PathBuf,
     neurons: Option<PathBuf>,
     /// Whether the files are the pair of Shiu et al.
     published: bool,
 }
 
 impl Files {
-    fn find(path: &Path) -> Result<Self, DataError> {
+    /// Finds the files of a folder; a file is an edge list. Fails if the folder has no edge list.
+    pub fn find(path: &Path) -> Result<Self, DataError> {
         let about = std::fs::metadata(path).map_err(|e| DataError::io(path, e))?;
         if !about.is_dir() {
             return Ok(Self { edges: path.to_owned(), neurons: None, published: false });
