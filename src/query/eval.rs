@@ -386,7 +386,7 @@ fn linked(links: &dyn ConnectionSource, of: &[bool], is_downstream: bool, at_lea
         links.read(from, &mut row);
         for link in row.iter().filter(|l| (l.to as usize) < of.len()) {
             let (counted, counts) = if is_downstream { (link.to, true) } else { (from, of[link.to as usize]) };
-            sums[counted as usize] += if counts { f64::from(link.weight.abs()) } else { 0.0 };
+            sums[counted as usize] += if counts { link.weight.abs() } else { 0.0 };
         }
     }
     sums.into_iter().map(|sum| sum >= at_least).collect()

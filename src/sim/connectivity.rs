@@ -7,16 +7,16 @@ use std::sync::Arc;
 pub struct Connection {
     /// Index of the target (postsynaptic) element.
     pub to: u32,
-    /// Weight; negative for an inhibitory connection.
-    pub weight: f32,
+    /// Weight, exact; negative for an inhibitory connection.
+    pub weight: f64,
     /// Delay from an event to its effect, seconds; `None` for the common one, [`Connectivity::delay_secs`].
-    pub delay_secs: Option<f32>,
+    pub delay_secs: Option<f64>,
 }
 
 impl Connection {
     /// Creates a connection with the common delay.
-    pub const fn new(to: u32, weight: f32) -> Self {
-        Self { to, weight, delay_secs: None }
+    pub fn new(to: u32, weight: impl Into<f64>) -> Self {
+        Self { to, weight: weight.into(), delay_secs: None }
     }
 }
 

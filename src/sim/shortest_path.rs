@@ -10,7 +10,7 @@ pub struct PathStep {
     /// Target (postsynaptic) element.
     pub to: u32,
     /// Weight; negative for an inhibitory connection.
-    pub weight: f32,
+    pub weight: f64,
 }
 
 /// Ends of a path and filter of its connections.
@@ -21,7 +21,7 @@ pub struct PathQuery {
     /// Target of the path.
     pub to: u32,
     /// Minimum absolute weight of a connection.
-    pub at_least: f32,
+    pub at_least: f64,
     /// Maximum number of connections.
     pub longest: usize,
 }

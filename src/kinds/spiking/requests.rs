@@ -52,13 +52,13 @@ pub(super) fn answer(setup: &Arc<Setup>, request: &Request, progress: &Progress)
             if from == to {
                 return Err(SimError::Input("path: choose two neurons, --from and --to".to_owned()));
             }
-            let query = PathQuery { from, to, at_least: *at_least as f32, longest: *longest as usize };
+            let query = PathQuery { from, to, at_least: *at_least as f64, longest: *longest as usize };
             return path(setup, &query, progress);
         }
         _ => Err(SimError::Input(format!("there is no request `{}`; there are connections and path", request.name))),
     };
     let row = |(from, c): (u32, Connection)| {
-        vec![Cell::Text(name(setup, from)), Cell::Text(name(setup, c.to)), Cell::Number(c.weight.into())]
+        vec![Cell::Text(name(setup, from)), Cell::Text(name(setup, c.to)), Cell::Number(c.weight)]
     };
     Ok(Answer::Table(CONNECTIONS, rows?.into_iter().map(row).collect()))
 }
@@ -124,7 +124,7 @@ fn path(setup: &Arc<Setup>, query: &PathQuery, progress: &Progress) -> Result<An
     let row = |step: &PathStep| {
         let ids = [step.from, step.to].map(|neuron| Cell::Text(name(setup, neuron)));
         let names = [step.from, step.to].map(|neuron| Cell::Text(called(neuron)));
-        ids.into_iter().chain([Cell::Number(step.weight.into())]).chain(names).collect()
+        ids.into_iter().chain([Cell::Number(step.weight)]).chain(names).collect()
     };
     Ok(Answer::Table(PATH, steps.iter().map(row).collect()))
 }

@@ -128,7 +128,7 @@ impl ConnectionSource for Setup {
         if let Some(rules) = &self.rules {
             return rules.read(from, out);
         }
-        out.extend(self.connectivity.connections(from).map(|(to, count)| Connection::new(to, count as f32)));
+        out.extend(self.connectivity.connections(from).map(|(to, count)| Connection::new(to, count)));
     }
 }
 

@@ -101,7 +101,7 @@ pub fn find_path(
 ) {
     let Some(wiring) = document.session.live.schema.connectivity.clone() else { return };
     let search = &mut overlays.requests.paths;
-    let query = PathQuery { from, to, at_least: search.at_least as f32, longest: search.longest as usize };
+    let query = PathQuery { from, to, at_least: search.at_least as f64, longest: search.longest as usize };
     let progress = Arc::new(Progress::default());
     if let Some(before) = search.progress.replace(progress.clone()) {
         before.cancel();

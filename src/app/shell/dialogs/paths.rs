@@ -92,7 +92,7 @@ fn steps_ui(ui: &mut Ui, path: &ElementPath, set: &ElementSet) -> Option<u32> {
             ui.horizontal(|ui| {
                 if let Some(weight) = weight {
                     let ink = if weight < 0.0 { t.inhibitory } else { t.excitatory };
-                    ui.label(RichText::new(format!("→ {}", kit::value(weight.into()))).small().color(ink));
+                    ui.label(RichText::new(format!("→ {}", kit::value(weight))).small().color(ink));
                 }
                 let name = set.label(element);
                 if ui.link(&name).on_hover_text("Select and show in the 3D view").clicked() {

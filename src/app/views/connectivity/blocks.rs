@@ -118,7 +118,7 @@ fn add_row(links: &dyn ConnectionSource, from: u32, places: &[u16], cells: &mut 
     links.read(from, row);
     for link in row.iter() {
         let Some(cell) = places.get(link.to as usize).and_then(|p| cells.get_mut(usize::from(*p))) else { continue };
-        let weight = f64::from(link.weight);
+        let weight = link.weight;
         cell.add(Cell { total: weight.abs(), net: weight, n: 1 });
     }
 }
@@ -154,7 +154,7 @@ fn strengths(
                     for link in &row {
                         let to = codes[1].get(link.to as usize).copied().unwrap_or(NO_GROUP);
                         if to != NO_GROUP {
-                            let weight = f64::from(link.weight.abs());
+                            let weight = link.weight.abs();
                             sums[0][usize::from(codes[0][from as usize])] += weight;
                             sums[1][usize::from(to)] += weight;
                         }

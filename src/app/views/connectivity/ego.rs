@@ -14,7 +14,7 @@ pub struct Synapse {
     pub post: u32,
     pub weight: f32,
     /// Delay in seconds; `None` for the common one.
-    pub delay_secs: Option<f32>,
+    pub delay_secs: Option<f64>,
 }
 
 /// Element connected to the queried elements.
@@ -83,7 +83,7 @@ fn piece(links: &dyn ConnectionSource, range: std::ops::Range<u32>, is_in: &[boo
         links.read(pre, &mut row);
         let is_mine = is_in[pre as usize];
         let kept = row.iter().filter(|l| is_in.get(l.to as usize).is_some_and(|post| *post || is_mine));
-        out.extend(kept.map(|l| Synapse { pre, post: l.to, weight: l.weight, delay_secs: l.delay_secs }));
+        out.extend(kept.map(|l| Synapse { pre, post: l.to, weight: l.weight as f32, delay_secs: l.delay_secs }));
     }
     out
 }

@@ -140,7 +140,7 @@ impl List {
                         ui.with_layout(Layout::right_to_left(Align::Center), |ui| ui.label(text));
                     });
                     row.col(|ui| {
-                        let delay = synapse.delay_secs.map(f64::from).or(wiring.delay_secs);
+                        let delay = synapse.delay_secs.or(wiring.delay_secs);
                         let text = RichText::new(delay.map_or_else(String::new, kit::duration)).font(kit::mono(ui));
                         ui.label(text.color(ctx.tokens.text_sub));
                     });

@@ -85,10 +85,10 @@ pub fn count(links: &dyn ConnectionSource, scales: Scales, progress: &Progress) 
                 progress.report("counting weights", 0.5 + 0.5 * from as f32 / n.max(1) as f32).ok()?;
                 for from in from..(from + 1024).min(n) {
                     links.read(from, &mut row);
-                    let largest = row.iter().map(|l| l.weight.abs()).fold(0.0, f32::max);
+                    let largest = row.iter().map(|l| l.weight.abs() as f32).fold(0.0, f32::max);
                     let scale = scale_for(if scales == Scales::One { ends.1 } else { largest });
                     counted.n_scales += u64::from(!row.is_empty());
-                    row.iter().for_each(|link| counted.add(link.weight, scale));
+                    row.iter().for_each(|link| counted.add(link.weight as f32, scale));
                 }
                 Some((counted, row))
             },
@@ -112,7 +112,7 @@ fn ends(links: &dyn ConnectionSource, progress: &Progress) -> Option<(f32, f32)>
             let (mut row, mut ends) = (Vec::new(), (f32::INFINITY, 0.0_f32));
             for from in from..(from + 1024).min(n) {
                 links.read(from, &mut row);
-                for w in row.iter().map(|l| l.weight.abs()).filter(|w| *w > 0.0) {
+                for w in row.iter().map(|l| l.weight.abs() as f32).filter(|w| *w > 0.0) {
                     ends = (ends.0.min(w), ends.1.max(w));
                 }
             }

@@ -115,7 +115,7 @@ fn weights_and_delays_have_their_distributions() {
     for from in 0..700 {
         network.each(from, |to, weight, delay| {
             assert!((700..1000).contains(&to));
-            weights.push(f64::from(weight));
+            weights.push(weight);
             delays.push(f64::from(delay));
         });
     }
@@ -148,9 +148,9 @@ fn views_read_weight_and_delay_of_each_connection() {
         assert_eq!(row.len(), 40);
         delays.extend(row.iter().map(|c| c.delay_secs.expect("a delay of its own")));
     }
-    let steps = |secs: &f32| (f64::from(*secs) * 1e4).round();
-    let whole = |secs: &f32| (f64::from(*secs) * 1e4 - steps(secs)).abs() < 1e-3;
+    let steps = |secs: &f64| (secs * 1e4).round();
+    let whole = |secs: &f64| (secs * 1e4 - steps(secs)).abs() < 1e-9;
     assert!(delays.iter().all(|secs| whole(secs) && (1.0..=50.0).contains(&steps(secs))));
-    let mean = delays.iter().map(|secs| f64::from(*secs)).sum::<f64>() / delays.len() as f64;
+    let mean = delays.iter().sum::<f64>() / delays.len() as f64;
     assert!((mean - 1.554e-3).abs() < 2e-5, "{mean} s");
 }

@@ -102,13 +102,13 @@ impl RuleNetwork {
     /// Replaces `out` by the connections of a neuron, sorted by target; weights have the unit of the postsynaptic model.
     pub fn read(&self, from: u32, out: &mut Vec<Connection>) {
         out.clear();
-        let secs = |steps: u32| (f64::from(steps) * self.plan.dt_ms * 1e-3) as f32;
+        let secs = |steps: u32| f64::from(steps) * self.plan.dt_ms * 1e-3;
         self.each(from, |to, weight, delay| out.push(Connection { to, weight, delay_secs: Some(secs(delay)) }));
         out.sort_by_key(|c| c.to);
     }
 
     /// Calls `found` with target, weight and delay in steps of each connection of a neuron, by projection.
-    pub fn each(&self, from: u32, mut found: impl FnMut(u32, f32, u32)) {
+    pub fn each(&self, from: u32, mut found: impl FnMut(u32, f64, u32)) {
         let made = self.for_views();
         let population = self.plan.population_of(from);
         let source = from - self.plan.populations[population].first;
@@ -117,7 +117,7 @@ impl RuleNetwork {
             let target = &self.plan.populations[projection.to];
             let unit = 2_f64.powi(target.exponents[projection.receptor]);
             let mut add = |to: u32, delay: u32, units: f64| {
-                found(target.first + to, (units * unit) as f32, projection.delay_min + delay);
+                found(target.first + to, units * unit, projection.delay_min + delay);
             };
             match &made {
                 Some(made) => {
