@@ -23,6 +23,8 @@ struct Bound {
     sum: f64,
     /// Smallest typical weight; 0 if there is none.
     typical: f64,
+    /// Exponent of the largest unit of which the weights of an edge list are multiples.
+    of_files: Option<i32>,
 }
 
 impl Bound {
@@ -31,6 +33,16 @@ impl Bound {
         if typical > 0.0 && (self.typical == 0.0 || typical < self.typical) {
             self.typical = typical;
         }
+    }
+}
+
+impl Bound {
+    /// Returns the exponent of the unit: the finest one, or a coarser one of the weights of edge lists. A network that was
+    /// exported then has its former units.
+    fn exponent(&self) -> i32 {
+        let finest = exponent(self.sum * HEADROOM);
+        let is_fine = |e: &i32| (-100..=100).contains(e) && self.typical >= LEAST_UNITS * 2_f64.powi(*e);
+        self.of_files.filter(is_fine).map_or(finest, |of_files| of_files.max(finest))
     }
 }
 
@@ -44,8 +56,11 @@ pub fn choose(
 ) -> Result<(), String> {
     let mut bounds = vec![[Bound::default(); RECEPTORS]; populations.len()];
     for p in projections.iter() {
-        let largest = largest(p);
-        bounds[p.to][p.receptor].add(largest * in_degree(p, populations), p.weight.quantile(0.5).abs());
+        let typical = p.weight.quantile(0.5).abs() * p.file.map_or(1.0, |file| file.typical);
+        let is_known = p.file.is_some() || !matches!(p.rule, ConnectionRule::FromFile(_));
+        let bound = &mut bounds[p.to][p.receptor];
+        bound.add(largest(p) * in_degree(p, populations), if is_known { typical } else { 0.0 });
+        bound.of_files = bound.of_files.max(p.file.and_then(|file| file.exponent));
     }
     for (at, input) in inputs {
         if let InputSource::Poisson(p) = &input.source {
@@ -60,7 +75,7 @@ pub fn choose(
     }
     for (population, bounds) in populations.iter_mut().zip(&bounds) {
         for (r, bound) in bounds.iter().enumerate() {
-            population.exponents[r] = exponent(bound.sum * HEADROOM);
+            population.exponents[r] = bound.exponent();
             if bound.typical > 0.0 && bound.typical < LEAST_UNITS * 2_f64.powi(population.exponents[r]) {
                 return Err(format!(
                     "the {} input of `{}` overflows: at most {:.3e} {unit} may arrive in a step beside weights of {:.3e} \
@@ -104,8 +119,8 @@ fn in_degree(p: &ProjectionPlan, populations: &[PopulationPlan]) -> f64 {
         ConnectionRule::Bernoulli(rule) => random(from * rule.p).min(from),
         ConnectionRule::ByDistance(rule) => random(from * rule.p).min(from),
         ConnectionRule::FixedOutDegree(_) | ConnectionRule::FixedTotal(_) => random(p.synapses as f64 / to),
-        // Synapse counts of a file multiply the weight.
-        ConnectionRule::FromFile(_) => from * 100.0,
+        // The values of a file multiply the weight.
+        ConnectionRule::FromFile(_) => p.file.map_or(0.0, |file| file.largest_input),
     }
 }
 

@@ -22,7 +22,8 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `population`, `projection`, `positions` | parameters; positions of the neurons |
-//! | [`plan`], [`fixed_point`] | the checked network: sizes, delays, units of the weights |
+//! | [`plan`], `rule_size`, [`fixed_point`] | the checked network: sizes, delays, units of the weights |
+//! | [`edge_file`] | edge lists of projections from files |
 //! | [`draws`], [`rows`] | addressed draws, and the rows made from them, one presynaptic neuron at a time |
 //! | [`connections`], [`network`] | all connections in memory, and their views |
 //! | [`coefficients`] | exact propagators |
@@ -39,6 +40,7 @@ pub mod connections;
 pub mod cpu;
 pub mod cuda;
 pub mod draws;
+pub mod edge_file;
 pub mod edit;
 pub mod fixed_point;
 pub mod forecast;
@@ -50,6 +52,7 @@ mod projection;
 #[cfg(test)]
 mod refusals;
 pub mod rows;
+mod rule_size;
 pub mod saved;
 pub use population::*;
 pub use projection::*;

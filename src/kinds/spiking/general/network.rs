@@ -2,17 +2,20 @@
 
 use super::{
     ConnectionRule,
-    connections::Connections,
+    connections::{Connections, Rows, TARGET},
+    edge_file::{self, EdgeFile},
     plan::{self, Plan},
     positions::positions,
     rows::{RowMaker, Synapse},
 };
 use crate::{
-    data::{Csr, DataError, Tables},
     kinds::spiking::params::Params,
     sim::{BuildContext, Column, Connection, ElementSet, Progress, SimError},
 };
-use std::sync::{Arc, OnceLock};
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
 /// Plan of a network, with the positions and edge lists from which its connections are made.
 pub struct RuleNetwork {
@@ -23,7 +26,9 @@ pub struct RuleNetwork {
     /// Positions of all neurons, µm; empty if no population has any.
     pub positions: Vec<[f32; 3]>,
     /// Edge lists of the projections from files.
-    edges: Vec<Option<Csr>>,
+    edges: Vec<Option<EdgeFile>>,
+    /// Notices about the files, one sentence each.
+    pub notices: Vec<String>,
     /// Connections, once they are made.
     made: OnceLock<Arc<Connections>>,
 }
@@ -32,14 +37,16 @@ impl RuleNetwork {
     /// Checks the parameters, reads the edge lists and places the neurons. Fails if the network cannot be built, a file is
     /// invalid, or `progress` cancels.
     pub fn new(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Self, SimError> {
-        let mut plan = plan::plan(params)?;
+        let planned = plan::plan(params)?;
         progress.report("neurons", 0.0)?;
-        let edges = (0..plan.projections.len())
-            .map(|i| edge_list(&plan, i, context, progress))
-            .collect::<Result<Vec<_>, _>>()?;
-        for (projection, edges) in plan.projections.iter_mut().zip(&edges) {
-            projection.synapses = edges.as_ref().map_or(projection.synapses, |edges| edges.len() as u64);
+        let (mut edges, mut notices) = (vec![], vec![]);
+        for i in 0..planned.projections.len() {
+            let read = file_of(&planned, i, context).map(|path| EdgeFile::read(&planned, i, &path, progress));
+            let (file, said) = read.transpose()?.unzip();
+            edges.push(file);
+            notices.extend(said.into_iter().flatten());
         }
+        let plan = with_files(params, planned, &edges, context, progress)?;
         let mut places: Vec<[f32; 3]> = vec![];
         for population in &plan.populations {
             let own = positions(population, context.seed);
@@ -51,7 +58,7 @@ impl RuleNetwork {
         if !places.is_empty() {
             places.resize(plan.n as usize, [0.0; 3]);
         }
-        Ok(Self { plan, seed: context.seed, positions: places, edges, made: OnceLock::new() })
+        Ok(Self { plan, seed: context.seed, positions: places, edges, notices, made: OnceLock::new() })
     }
 
     /// Returns the maker of the rows of a projection.
@@ -114,26 +121,39 @@ impl RuleNetwork {
         let source = from - self.plan.populations[population].first;
         let mut row: Vec<Synapse> = vec![];
         for (i, projection) in self.plan.projections.iter().enumerate().filter(|(_, p)| p.from == population) {
-            let target = &self.plan.populations[projection.to];
-            let unit = 2_f64.powi(target.exponents[projection.receptor]);
-            let mut add = |to: u32, delay: u32, units: f64| {
-                found(target.first + to, units * unit, projection.delay_min + delay);
-            };
+            let first = self.plan.populations[projection.to].first;
+            let found = |to: u32, weight: f64, delay: u32| found(first + to, weight, delay);
             match &made {
-                Some(made) => {
-                    let rows = &made.rows[i];
-                    for at in rows.range(source) {
-                        let word = rows.words[at];
-                        add(word & super::connections::TARGET, word >> plan::TARGET_BITS, rows.units(at).into());
-                    }
-                }
+                Some(made) => self.each_of_rows(i, &made.rows[i], source, found),
                 None => {
                     self.maker(i).row(source, None, &mut row);
-                    let shift = if let plan::WeightFormat::Narrow(shift) = projection.format { shift } else { 0 };
-                    row.iter().for_each(|s| add(s.target, s.delay, f64::from(s.weight) * f64::from(1_u32 << shift)));
+                    self.each_of_row(i, &row, found);
                 }
             }
         }
+    }
+
+    /// Calls `found` with target in its population, weight and delay in steps of each synapse of a row of projection `i`.
+    pub fn each_of_row(&self, i: usize, row: &[Synapse], mut found: impl FnMut(u32, f64, u32)) {
+        let projection = &self.plan.projections[i];
+        let shift = if let plan::WeightFormat::Narrow(shift) = projection.format { shift as i32 } else { 0 };
+        let unit = 2_f64.powi(self.weight_exponent(i) + shift);
+        row.iter().for_each(|s| found(s.target, f64::from(s.weight) * unit, projection.delay_min + s.delay));
+    }
+
+    /// Calls `found` as [`RuleNetwork::each_of_row`] does, for the row of a presynaptic neuron in memory.
+    pub fn each_of_rows(&self, i: usize, rows: &Rows, source: u32, mut found: impl FnMut(u32, f64, u32)) {
+        let (unit, delay_min) = (2_f64.powi(self.weight_exponent(i)), self.plan.projections[i].delay_min);
+        for at in rows.range(source) {
+            let word = rows.words[at];
+            found(word & TARGET, f64::from(rows.units(at)) * unit, delay_min + (word >> plan::TARGET_BITS));
+        }
+    }
+
+    /// Returns the exponent of the unit of the weights of projection `i`.
+    pub fn weight_exponent(&self, i: usize) -> i32 {
+        let projection = &self.plan.projections[i];
+        self.plan.populations[projection.to].exponents[projection.receptor]
     }
 
     /// Creates the element set of the neurons, with the columns `population` and `ei`.
@@ -146,7 +166,7 @@ impl RuleNetwork {
         let labels = plan.populations.iter().map(|p| p.name.clone()).collect();
         let sign = |population: usize| {
             let own = plan.projections.iter().filter(|p| p.from == population);
-            let weights: f64 = own.map(|p| p.weight.quantile(0.5) * p.synapses as f64).sum();
+            let weights: f64 = own.map(|p| p.median_weight() * p.synapses as f64).sum();
             if weights > 0.0 { 1 } else { u16::from(weights < 0.0) * 2 }
         };
         let signs = ["", "excitatory", "inhibitory"].map(str::to_owned).to_vec();
@@ -163,29 +183,37 @@ impl RuleNetwork {
     }
 }
 
-/// Reads the edge list of a projection from a file; `None` for other rules. Fails if the file is invalid, or names neurons that
-/// the populations do not have.
-fn edge_list(plan: &Plan, i: usize, context: &BuildContext, progress: &Progress) -> Result<Option<Csr>, SimError> {
-    let projection = &plan.projections[i];
-    let ConnectionRule::FromFile(rule) = &projection.rule else { return Ok(None) };
-    let watch = |stage: &str, fraction: f32| progress.report(stage, fraction).is_ok();
-    let read = crate::data::read(&context.resolve(rule.path.0.trim()), Tables::default(), &watch);
-    let edges = read.map_err(|error| match error {
-        DataError::Cancelled => SimError::Cancelled,
-        other => SimError::Input(format!("projections.{i}: rule.path: {other}")),
-    })?;
-    let edges = edges.synapses;
-    let (from, to) = (&plan.populations[projection.from], &plan.populations[projection.to]);
-    for pre in 0..edges.n() {
-        for word in edges.row(pre) {
-            let beyond = [(pre, from), (edges.target(*word), to)].into_iter().find(|(neuron, p)| *neuron >= p.n);
-            if let Some((neuron, population)) = beyond {
-                return Err(SimError::Input(format!(
-                    "projections.{i}: the edge file names neuron {neuron}, but `{}` has {} neurons",
-                    population.name, population.n
-                )));
-            }
-        }
+/// Returns the edge list that a projection names; `None` for other rules.
+fn file_of(plan: &Plan, i: usize, context: &BuildContext) -> Option<PathBuf> {
+    let ConnectionRule::FromFile(rule) = &plan.projections[i].rule else { return None };
+    Some(context.resolve(rule.path.0.trim()))
+}
+
+/// Makes the plan again, with the edge lists that were read. Fails if their weights overflow; the error then names a row.
+fn with_files(
+    params: &Params,
+    planned: Plan,
+    edges: &[Option<EdgeFile>],
+    context: &BuildContext,
+    progress: &Progress,
+) -> Result<Plan, SimError> {
+    if edges.iter().all(Option::is_none) {
+        return Ok(planned);
     }
-    Ok(Some(edges))
+    let facts: Vec<_> = (0..edges.len())
+        .map(|i| {
+            let projection = &planned.projections[i];
+            edges[i].as_ref().map(|file| file.facts([projection.from, projection.to].map(|p| planned.populations[p].n)))
+        })
+        .collect();
+    plan::with_files(params, &facts).map_err(|why| {
+        // The plan succeeds without the files, so the one with the largest sums is the cause.
+        let sum = |i: &usize| facts[*i].map_or(0.0, |facts| facts.largest_input);
+        let cause = (0..edges.len()).max_by(|a, b| sum(a).total_cmp(&sum(b)));
+        let cause = cause.and_then(|i| Some(((i, edges[i].as_ref()?), file_of(&planned, i, context)?)));
+        match cause {
+            Some((cause, path)) => edge_file::at_largest_weight(&planned, cause, &path, why, progress),
+            None => why,
+        }
+    })
 }

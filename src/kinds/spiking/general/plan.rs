@@ -3,7 +3,7 @@
 
 use super::{
     ConnectionRule, ExternalInput, InputSource, Placement, PointNeuron, Population, Projection, Receptor,
-    RefractoryInput, fixed_point,
+    RefractoryInput, edge_file::FileFacts, fixed_point, rule_size,
 };
 use crate::{
     kinds::spiking::params::Params,
@@ -21,7 +21,7 @@ pub const MAX_SLOTS: u32 = 1 << (u32::BITS - TARGET_BITS);
 /// Largest number of neurons of a network.
 const MAX_NEURONS: u64 = 1 << TARGET_BITS;
 /// Largest number of synapses of a network.
-const MAX_SYNAPSES: u64 = 1 << 36;
+pub const MAX_SYNAPSES: u64 = 1 << 36;
 
 /// Receptors of a neuron: excitatory and inhibitory.
 pub const RECEPTORS: usize = 2;
@@ -87,6 +87,15 @@ pub struct ProjectionPlan {
     pub receptor: usize,
     /// Expected number of synapses.
     pub synapses: u64,
+    /// Edge list of the projection; `None` for other rules, and before the file is read.
+    pub file: Option<FileFacts>,
+}
+
+impl ProjectionPlan {
+    /// Returns the median weight of a synapse.
+    pub fn median_weight(&self) -> f64 {
+        self.weight.quantile(0.5) * self.file.map_or(1.0, |file| file.median)
+    }
 }
 
 /// Format of the weights of a projection.
@@ -175,8 +184,14 @@ impl Plan {
     }
 }
 
-/// Makes the plan of the parameters. Fails with the first reason for which the network cannot be built.
+/// Makes the plan of the parameters. Files are not read: their projections have no synapses. Fails with the first reason for
+/// which the network cannot be built.
 pub fn plan(params: &Params) -> Result<Plan, SimError> {
+    with_files(params, &[])
+}
+
+/// Makes the plan of the parameters and of the edge lists that were read, by projection. Fails as [`plan`] does.
+pub fn with_files(params: &Params, files: &[Option<FileFacts>]) -> Result<Plan, SimError> {
     let dt_ms = params.rules.dt;
     if !(dt_ms > 0.0 && dt_ms.is_finite()) {
         return Err(input(format!("rules.dt: a time step of {dt_ms} ms is not possible; it is above 0")));
@@ -187,7 +202,7 @@ pub fn plan(params: &Params) -> Result<Plan, SimError> {
         .iter()
         .enumerate()
         .map(|(i, p)| {
-            projection(p, &populations, dt_ms)
+            projection(p, &populations, dt_ms, files.get(i).copied().flatten())
                 .map_err(|why| input(format!("projections.{i} ({} → {}): {why}", p.from.trim(), p.to.trim())))
         })
         .collect::<Result<Vec<_>, _>>()?;
@@ -284,18 +299,27 @@ pub fn delay_steps(ms: f64, dt_ms: f64) -> f64 {
     (ms / dt_ms + 0.5).floor()
 }
 
-fn projection(of: &Projection, populations: &[PopulationPlan], dt_ms: f64) -> Result<ProjectionPlan, String> {
+fn projection(
+    of: &Projection,
+    populations: &[PopulationPlan],
+    dt_ms: f64,
+    file: Option<FileFacts>,
+) -> Result<ProjectionPlan, String> {
     let from = named(&of.from, populations).map_err(|why| format!("from: {why}"))?;
     let to = named(&of.to, populations).map_err(|why| format!("to: {why}"))?;
-    let (delay_min, delays) = delays(of.delay, dt_ms)?;
-    let synapses = synapses(&of.rule, &populations[from], &populations[to], from == to)?;
+    let of_law = delays(of.delay, dt_ms)?;
+    let (delay_min, delays) = file.and_then(|file| file.delays).unwrap_or(of_law);
+    let of_rule = rule_size::synapses(&of.rule, &populations[from], &populations[to], from == to)?;
+    let synapses = file.map_or(of_rule, |file| file.synapses);
     if !extremes(of.weight).0.is_finite() || !extremes(of.weight).1.is_finite() {
         return Err("weight: it is not a finite number".to_owned());
     }
-    let receptor = receptor(of.receptor, of.weight.quantile(0.5));
     let rule = of.rule.clone();
     let (weight, delay, format) = (of.weight, of.delay, WeightFormat::Wide);
-    Ok(ProjectionPlan { from, to, rule, weight, format, delay, delay_min, delays, receptor, synapses })
+    let mut plan =
+        ProjectionPlan { from, to, rule, weight, format, delay, delay_min, delays, receptor: 0, synapses, file };
+    plan.receptor = receptor(of.receptor, plan.median_weight());
+    Ok(plan)
 }
 
 /// Returns the index of the receptor that a projection with a median weight chooses.
@@ -329,68 +353,6 @@ fn delays(of: Distribution, dt_ms: f64) -> Result<(u32, u32), String> {
         ));
     }
     Ok((first as u32, (last - first) as u32 + 1))
-}
-
-/// Returns the expected number of synapses of a rule, after checking the rule.
-fn synapses(rule: &ConnectionRule, from: &PopulationPlan, to: &PopulationPlan, is_own: bool) -> Result<u64, String> {
-    let (n_from, n_to) = (u64::from(from.n), u64::from(to.n));
-    let pairs = |autapses: bool| n_from * n_to - if is_own && !autapses { n_from } else { 0 };
-    let refuse_degree = |n: i64, partners: u64, autapses: bool, multapses: bool, who: &str| {
-        let partners = partners - u64::from(is_own && !autapses);
-        if n < 0 {
-            return Err(format!("rule.n: {n} is negative"));
-        }
-        if n > 0 && partners == 0 {
-            return Err(format!("rule.n: there is no other neuron to connect to; allow autapses or enlarge `{who}`"));
-        }
-        if !multapses && n as u64 > partners {
-            return Err(format!(
-                "rule.n: {n} partners per neuron, but `{who}` has {partners}. Lower the number or allow multapses"
-            ));
-        }
-        Ok(n as u64)
-    };
-    let product = |n: u64, degree: u64| {
-        let sentence =
-            || format!("{} synapses for each of {} neurons are too many", group_digits(degree), group_digits(n));
-        n.checked_mul(degree).filter(|n| *n <= MAX_SYNAPSES).ok_or_else(sentence)
-    };
-    match rule {
-        ConnectionRule::AllToAll(rule) => product(n_from, n_to).map(|_| pairs(rule.autapses)),
-        ConnectionRule::OneToOne(_) if n_from != n_to => Err(format!(
-            "rule: one to one needs populations of one size; `{}` has {n_from} neurons, `{}` has {n_to}",
-            from.name, to.name
-        )),
-        ConnectionRule::OneToOne(_) => Ok(n_from),
-        ConnectionRule::Bernoulli(rule) if !(0.0..=1.0).contains(&rule.p) => {
-            Err(format!("rule.p: {} is not a probability", rule.p))
-        }
-        ConnectionRule::Bernoulli(rule) => Ok((pairs(rule.autapses) as f64 * rule.p).ceil() as u64),
-        ConnectionRule::FixedInDegree(r) => {
-            refuse_degree(r.n, n_from, r.autapses, r.multapses, &from.name).and_then(|n| product(n_to, n))
-        }
-        ConnectionRule::FixedOutDegree(r) => {
-            refuse_degree(r.n, n_to, r.autapses, r.multapses, &to.name).and_then(|n| product(n_from, n))
-        }
-        ConnectionRule::FixedTotal(r) => {
-            refuse_degree(r.n, n_to, r.autapses, true, &to.name).and_then(|n| product(1, n))
-        }
-        ConnectionRule::ByDistance(rule) => {
-            for population in [from, to] {
-                if matches!(population.placement, Placement::Nowhere(_)) {
-                    return Err(format!("rule: `{}` has no positions. Choose its positions", population.name));
-                }
-            }
-            if !(0.0..=1.0).contains(&rule.p) || rule.scale.is_nan() || rule.scale <= 0.0 {
-                return Err("rule: the probability is between 0 and 1, the length scale above 0".to_owned());
-            }
-            product(n_from, n_to).map(|_| (pairs(rule.autapses) as f64 * rule.p).ceil() as u64)
-        }
-        ConnectionRule::FromFile(rule) if rule.path.0.trim().is_empty() => {
-            Err("rule.path is empty: name an edge file".to_owned())
-        }
-        ConnectionRule::FromFile(_) => Ok(0),
-    }
 }
 
 /// Checks an external input; returns the index of its population.

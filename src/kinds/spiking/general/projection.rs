@@ -106,7 +106,9 @@ params! {
 params! {
     /// Connections from an edge list. The indices are those of the neurons within the two populations.
     pub struct FromFile {
-        /// Edge list: edges.parquet or edges.csv with pre, post, w. The weight of a connection is w times a draw of `weight`.
+        /// Edge list: edges.parquet or edges.csv with pre, post, w, and optionally delay_ms, which replaces the delay. The weight of
+        /// a connection is w times a draw of the weight: a weight of 1 takes w as it is, in pA or mV. Without fractions and delays,
+        /// w is a synapse count, and rows of one pair are added up.
         #[param(title = "Edge file", apply = Rebuild)]
         path: PathText = PathText::default(),
     }

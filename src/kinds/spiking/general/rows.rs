@@ -3,10 +3,12 @@
 
 use super::{
     AllToAll, ByDistance, ConnectionRule, PairwiseBernoulli, Profile,
+    connections::TARGET,
     draws::{Draws, below, divide, share_of, unit},
-    plan::{Plan, ProjectionPlan, WeightFormat, delay_steps},
+    edge_file::EdgeFile,
+    plan::{Plan, ProjectionPlan, TARGET_BITS, WeightFormat, delay_steps},
 };
-use crate::{data::Csr, num::normal};
+use crate::num::normal;
 
 /// A synapse of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,7 +37,7 @@ pub struct RowMaker<'a> {
     /// Positions of the pre- and postsynaptic neurons, µm.
     positions: [&'a [[f32; 3]]; 2],
     /// Edge list of the projection.
-    edges: Option<&'a Csr>,
+    edges: Option<&'a EdgeFile>,
     /// Weight of all synapses, as stored.
     constant_weight: Option<i32>,
     /// Delay of all synapses beyond the smallest one.
@@ -44,7 +46,7 @@ pub struct RowMaker<'a> {
 
 impl<'a> RowMaker<'a> {
     /// Creates the maker of projection `i`. `positions` are those of all neurons, and `edges` those of a projection from a file.
-    pub fn new(plan: &'a Plan, seed: u64, i: usize, positions: &'a [[f32; 3]], edges: Option<&'a Csr>) -> Self {
+    pub fn new(plan: &'a Plan, seed: u64, i: usize, positions: &'a [[f32; 3]], edges: Option<&'a EdgeFile>) -> Self {
         let projection = &plan.projections[i];
         let ends = [projection.from, projection.to].map(|p| &plan.populations[p]);
         let place = |p: usize| {
@@ -78,9 +80,9 @@ impl<'a> RowMaker<'a> {
         self.plan.from == self.plan.to
     }
 
-    /// Returns the stored weight that a word draws; `count` multiplies it.
-    fn weight(&self, word: u32, count: f64) -> i32 {
-        let units = self.plan.weight.quantile(unit(word)) * count / 2_f64.powi(self.exponent);
+    /// Returns the stored weight that a word draws; the value `w` of a file multiplies it.
+    fn weight(&self, word: u32, w: f64) -> i32 {
+        let units = self.plan.weight.quantile(unit(word)) * w / 2_f64.powi(self.exponent);
         // A saturating cast: a weight beyond the range of its format is the largest one.
         match self.plan.format {
             WeightFormat::Narrow(_) => i32::from(units.round() as i16),
@@ -201,12 +203,26 @@ impl<'a> RowMaker<'a> {
         }
     }
 
+    /// Adds the connections of an edge list, with its values and delays.
     fn listed(&self, source: u32, out: &mut Vec<Synapse>) {
-        let Some(edges) = self.edges.filter(|edges| source < edges.n()) else { return };
-        for (number, (target, count)) in (0..).zip(edges.connections(source)) {
-            let words = self.draws.synapse(source, number);
-            let weight = self.weight(words[1], f64::from(count));
-            out.push(Synapse { weight, ..self.synapse(target, words) });
+        match self.edges {
+            Some(EdgeFile::Counts(edges)) if source < edges.n() => {
+                for (number, (target, count)) in (0..).zip(edges.connections(source)) {
+                    let words = self.draws.synapse(source, number);
+                    let weight = self.weight(words[1], f64::from(count));
+                    out.push(Synapse { weight, ..self.synapse(target, words) });
+                }
+            }
+            Some(EdgeFile::Weighted(edges)) => {
+                for (number, at) in (0..).zip(edges.range(source)) {
+                    let (word, words) = (edges.words[at], self.draws.synapse(source, number));
+                    let mut synapse = self.synapse(word & TARGET, words);
+                    synapse.weight = self.weight(words[1], edges.weight(at));
+                    synapse.delay = if edges.delays.is_some() { word >> TARGET_BITS } else { synapse.delay };
+                    out.push(synapse);
+                }
+            }
+            Some(EdgeFile::Counts(_)) | None => {}
         }
     }
 }
