@@ -119,6 +119,9 @@ macro_rules! kinds {
                 match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::hugging_face(p, state), )* }
             }
 
+            /// Names of the edge lists of the connections; empty without connections.
+            pub fn edge_lists(&self) -> Vec<String> { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::edge_lists(p), )* } }
+
             /// Whether a recording ends with a checkpoint by default.
             pub fn keeps_final_state(&self) -> bool { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::KEEPS_FINAL_STATE, )* } }
 

@@ -32,15 +32,27 @@ pub trait ConnectionSource: Send + Sync {
     fn read(&self, from: u32, out: &mut Vec<Connection>);
 }
 
+/// Unit of weights that are whole numbers of synapses.
+pub const SYNAPSES: &str = "synapses";
+
 /// Connections among the elements of a set.
 #[derive(Clone)]
 pub struct Connectivity {
     /// Name of the element set.
     pub over: &'static str,
-    /// Unit of weights: `synapses`.
+    /// Unit of weights: [`SYNAPSES`], `pA`; empty if connections have different ones.
     pub unit: &'static str,
     /// Delay from an event to its effect, seconds; `None` if connections have different ones.
     pub delay_secs: Option<f64>,
     /// Access to the connections.
     pub connections: Arc<dyn ConnectionSource>,
+}
+
+/// Connections from one group of elements to another, or within one, as a file of edges holds them. Both ends are indices within
+/// their groups; [`ConnectionSource::n`] is the number of elements of the first.
+pub struct EdgeList {
+    /// The connections, with weights at step 0.
+    pub connectivity: Connectivity,
+    /// Exponent of the power of two of which all weights are multiples; `None` for whole numbers of synapses.
+    pub weight_exponent: Option<i32>,
 }

@@ -1,8 +1,8 @@
 //! Contract of a simulation kind, and its build context.
 
 use super::{
-    ActionSpec, Bench, Exactness, Example, FileValues, GraphForecast, HuggingFaceModel, KernelChoices, MemoryReport,
-    ProbeId, ProbeSpec, RequestSpec, Semantics, SimError, Simulation, Snapshot, StepCount, Tap, TimeBase, Trial,
+    ActionSpec, Bench, EdgeList, Exactness, Example, FileValues, GraphForecast, HuggingFaceModel, KernelChoices,
+    MemoryReport, ProbeId, ProbeSpec, RequestSpec, Semantics, SimError, Simulation, Snapshot, StepCount, Tap, TimeBase, Trial,
 };
 use crate::{
     gpu::{Gpu, ModuleSpec},
@@ -281,6 +281,23 @@ pub trait Kind {
     fn hugging_face(params: &Self::Params, state: &Snapshot) -> Result<HuggingFaceModel, SimError> {
         let _ = (params, state);
         Err(SimError::Input("`transformers` has no model of this kind".to_owned()))
+    }
+    /// Returns the names of the edge lists of the connections: one per projection, or one empty name for all connections of a
+    /// network; empty without connections.
+    fn edge_lists(params: &Self::Params) -> Vec<String> {
+        let _ = params;
+        vec![]
+    }
+    /// Makes edge list `i` of [`Kind::edge_lists`] without starting a simulation. Rows are made when they are read where that is
+    /// possible, so that no copy of the connections is needed. Fails if memory does not suffice or the job is cancelled.
+    fn edge_list(
+        params: &Self::Params,
+        setup: &Arc<Self::Setup>,
+        i: usize,
+        progress: &Progress,
+    ) -> Result<EdgeList, SimError> {
+        let _ = (params, setup, i, progress);
+        Err(SimError::Input("simulations of this kind have no connections".to_owned()))
     }
     /// Returns notices about the input of the setup, one sentence each, included in [`Simulation::notices`].
     fn notices(setup: &Self::Setup) -> Vec<String> {

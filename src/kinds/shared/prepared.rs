@@ -9,8 +9,8 @@ use crate::{
     gpu::{Memory, Place},
     params::{Change, Params as _},
     sim::{
-        BuildContext, Device, DeviceKind, HostMemory, Kind, MemoryReport, Progress, SimError, Simulation, StartRequest,
-        Tap,
+        BuildContext, Device, DeviceKind, EdgeList, HostMemory, Kind, MemoryReport, Progress, SimError, Simulation,
+        StartRequest, Tap,
     },
 };
 use std::sync::Arc;
@@ -40,6 +40,9 @@ pub trait Prepared: Send + Sync {
     fn predict(&self, on: DeviceKind) -> MemoryReport;
     /// Returns the number of trainable parameters; `None` if the kind trains none.
     fn n_parameters(&self) -> Option<u64>;
+    /// Makes edge list `i` of [`Model::edge_lists`](crate::kinds::Model::edge_lists) without starting a simulation. Fails as the
+    /// kind does.
+    fn edge_list(&self, i: usize, progress: &Progress) -> Result<EdgeList, SimError>;
     /// Returns notices about the input, one sentence each.
     fn notices(&self) -> Vec<String>;
     /// Returns the setup of the kind ([`Kind::Setup`]), for [`InputData`](crate::sim::InputData).
@@ -170,6 +173,10 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
 
     fn n_parameters(&self) -> Option<u64> {
         K::n_parameters(&self.params, Some(&self.setup))
+    }
+
+    fn edge_list(&self, i: usize, progress: &Progress) -> Result<EdgeList, SimError> {
+        K::edge_list(&self.params, &self.setup, i, progress)
     }
 
     fn notices(&self) -> Vec<String> {

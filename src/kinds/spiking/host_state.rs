@@ -148,7 +148,7 @@ impl<T: Real> Host for HostState<T> {
     }
 
     fn connectivity(&self) -> Option<Connectivity> {
-        Some(self.setup.connectivity(f64::from(self.constants.delay) * self.params.dt_ms() * 1e-3))
+        Some(self.setup.connectivity(delay_secs(&self.params)))
     }
 
     fn clock(&self) -> Clock {
@@ -180,6 +180,11 @@ pub fn check_finite(lost: impl Iterator<Item = NonFinite>, neurons: &ElementSet)
     let Some(NonFinite { step, element }) = lost.min() else { return Ok(()) };
     let whose = format!("the state of neuron {}", neurons.label(element));
     Err(SimError::non_finite(&whose, step, "lower the weights of synapses and stimuli, or undo the last change"))
+}
+
+/// Returns the delay of all connections of a network with one neuron model, seconds.
+pub fn delay_secs(params: &Params) -> f64 {
+    f64::from(derive::<f64>(params).delay) * params.dt_ms() * 1e-3
 }
 
 /// Returns the constants of the neuron model; for leaky units only the delay (one step) and the step length.

@@ -3,6 +3,7 @@
 use super::{
     cpu::{CpuSim, leaky::LeakySim},
     cuda::{self, CudaSim},
+    edge_lists,
     general::{
         cpu::GeneralSim,
         cuda::{
@@ -21,9 +22,9 @@ use crate::{
     gpu::{Gpu, ModuleSpec},
     params::ParamWarning,
     sim::{
-        ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, GraphForecast, Kind, MemoryReport,
-        Preset, ProbeId, ProbeSpec, Progress, RequestSpec, RooflineWork, Semantics, SimError, Simulation, StartRequest,
-        StepCount, Tap, Template, TimeBase,
+        ActionSpec, Bench, BuildContext, Device, DeviceKind, EdgeList, Exactness, Example, GraphForecast, Kind,
+        MemoryReport, Preset, ProbeId, ProbeSpec, Progress, RequestSpec, RooflineWork, Semantics, SimError, Simulation,
+        StartRequest, StepCount, Tap, Template, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -115,6 +116,14 @@ impl Kind for SpikingKind {
 
     fn forecast(params: &Params) -> Option<GraphForecast> {
         (params.network.source == Source::Rules).then(|| forecast::forecast(params))
+    }
+
+    fn edge_lists(params: &Params) -> Vec<String> {
+        edge_lists::names(params)
+    }
+
+    fn edge_list(params: &Params, setup: &Arc<Setup>, i: usize, progress: &Progress) -> Result<EdgeList, SimError> {
+        edge_lists::make(params, setup, i, progress)
     }
 
     fn warnings(params: &Params) -> Vec<ParamWarning> {

@@ -31,6 +31,7 @@
 //! | [`cuda`] | the same step on an NVIDIA GPU |
 //! | [`host_state`], [`saved_state`] | shared by both backends: edits, actions, saved states |
 //! | [`measure`], [`bin`], [`probes`] | measurements and probes |
+//! | `edge_lists` | connections for files, without a simulation |
 //! | [`predict`] | memory prediction |
 //! | [`actions`] | checks of edits and actions |
 //! | [`bench`] | benchmarks |
@@ -41,6 +42,7 @@ pub mod bin;
 pub mod constants;
 pub mod cpu;
 pub mod cuda;
+mod edge_lists;
 mod examples;
 pub mod general;
 pub mod host_state;

@@ -10,7 +10,7 @@ use crate::{
         generate::{RandomConnection, balanced_with},
     },
     params::ParamGroup as _,
-    sim::{BuildContext, Column, Connection, ConnectionSource, Connectivity, ElementSet, Progress, SimError},
+    sim::{BuildContext, Column, Connection, ConnectionSource, Connectivity, ElementSet, Progress, SYNAPSES, SimError},
 };
 use std::{path::PathBuf, sync::Arc};
 
@@ -85,8 +85,8 @@ impl Setup {
             network.plan.populations.len(),
             network.plan.projections.len()
         )];
-        let neurons = Arc::new(network.elements());
-        Self { neurons, connectivity: Csr::default(), provenance, notices: vec![], rules: Some(network) }
+        let (neurons, notices) = (Arc::new(network.elements()), network.notices.clone());
+        Self { neurons, connectivity: Csr::default(), provenance, notices, rules: Some(network) }
     }
 
     /// Returns the network from rules. Fails if the network has another source.
@@ -97,7 +97,7 @@ impl Setup {
     /// Returns the connectivity for views; shared, not copied. `delay_secs` is the delay of a network with one.
     pub fn connectivity(self: &Arc<Self>, delay_secs: f64) -> Connectivity {
         let delay_secs = self.rules.is_none().then_some(delay_secs);
-        let unit = self.rules.as_ref().map_or("synapses", RuleNetwork::weight_unit);
+        let unit = self.rules.as_ref().map_or(SYNAPSES, RuleNetwork::weight_unit);
         Connectivity { over: self.neurons.name, unit, delay_secs, connections: self.clone() }
     }
 
