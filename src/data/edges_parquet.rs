@@ -108,7 +108,8 @@ fn numbers(path: &Path, file: &ParquetFile, column: usize, is_whole: bool) -> Re
         ColumnType::Integer { .. } => {}
         ColumnType::Real if !is_whole => {}
         _ => {
-            let (name, expected) = (messages::truncated(&info.name), if is_whole { "whole numbers" } else { "numbers" });
+            let (name, expected) =
+                (messages::truncated(&info.name), if is_whole { "whole numbers" } else { "numbers" });
             let what = format!("column \"{name}\" has type {}; {expected} expected", info.type_name);
             return Err(DataError::format(path, what));
         }

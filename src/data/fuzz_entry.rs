@@ -145,7 +145,8 @@ fn weighted(path: &Path) -> Result<Option<WeightedEdges>, DataError> {
     });
     assert_eq!((edges.starts.len(), edges.words.len()), (9, edges.weights.len()), "one row per neuron");
     assert!(edges.words.iter().all(|word| word & ((1 << 26) - 1) < 5 && word >> 26 < span), "targets exist");
-    let is_sorted = |pre: u32| edges.range(pre).is_sorted_by_key(|at| (edges.words[at].rotate_left(6), edges.weights[at]));
+    let is_sorted =
+        |pre: u32| edges.range(pre).is_sorted_by_key(|at| (edges.words[at].rotate_left(6), edges.weights[at]));
     assert!((0..8).all(is_sorted), "rows are sorted");
     Ok(Some(edges))
 }

@@ -1,8 +1,7 @@
 //! Reads a connectome from its files.
 
 use super::{
-    Connectome, Csr, DataError, NeuronTable, ProgressFn, annotations, build_csr,
-    edge_columns,
+    Connectome, Csr, DataError, NeuronTable, ProgressFn, annotations, build_csr, edge_columns,
     edges::{self, EdgeSource, RowValues},
     messages, neuron_join,
     neurons::{self, NeuronFile, RowOrder},
@@ -105,11 +104,13 @@ fn weight_notice(path: &Path, source: &dyn EdgeSource, csr: &Csr) -> Option<Stri
     let name = file_name(path);
     match source.weight_column() {
         None => Some(format!("{name} has no weight column: each row counts as one excitatory synapse.")),
-        Some(column) if !edge_columns::WEIGHT.contains(&column) && csr.synapse_counts().n_inhibitory == 0 => Some(format!(
-            "{name}: all counts of the column \"{}\" are positive, so no connection inhibits. Import the file to give \
+        Some(column) if !edge_columns::WEIGHT.contains(&column) && csr.synapse_counts().n_inhibitory == 0 => {
+            Some(format!(
+                "{name}: all counts of the column \"{}\" are positive, so no connection inhibits. Import the file to give \
              signs by transmitter.",
-            messages::truncated(column)
-        )),
+                messages::truncated(column)
+            ))
+        }
         Some(_) => None,
     }
 }
@@ -118,9 +119,8 @@ fn weight_notice(path: &Path, source: &dyn EdgeSource, csr: &Csr) -> Option<Stri
 fn delay_notice(path: &Path, source: &dyn EdgeSource) -> Option<String> {
     let delays = edge_columns::DELAY_MS;
     let has_delays = source.columns().iter().any(|name| name == delays);
-    has_delays.then(|| {
-        format!("{}: the column \"{delays}\" is not used; all connections have one delay.", file_name(path))
-    })
+    has_delays
+        .then(|| format!("{}: the column \"{delays}\" is not used; all connections have one delay.", file_name(path)))
 }
 
 fn file_name(path: &Path) -> String {

@@ -171,17 +171,21 @@ impl EdgeLimits {
 
     /// Returns the first row of a batch that is beyond the limits.
     fn wrong_row(&self, batch: &Batch) -> Option<InvalidRow> {
-        let ends = [(EdgeColumn::Pre, &batch.pre, self.sizes[0]), (EdgeColumn::Post, &batch.post, self.sizes[1])];
-        for (column, indices, n) in ends {
+        let ends = [(EdgeColumn::Pre, &batch.pre, "presynaptic"), (EdgeColumn::Post, &batch.post, "postsynaptic")];
+        for ((column, indices, which), n) in ends.into_iter().zip(self.sizes) {
             if let Some(row) = indices.iter().position(|index| *index >= n) {
-                return Some(InvalidRow::out_of_range(batch, row, column, n.into()));
+                let (index, known) = (messages::group_digits(indices[row].into()), messages::group_digits(n.into()));
+                let what =
+                    format!("index {index} is beyond the {known} {which} neurons (0 to {})", n.saturating_sub(1));
+                return Some(InvalidRow { row, column, what });
             }
         }
         let weights = batch.weight.iter().enumerate().find_map(|(row, w)| Some((row, self.wrong_weight(*w)?)));
         if let Some((row, what)) = weights {
             return Some(InvalidRow { row, column: EdgeColumn::Weight, what });
         }
-        let (row, what) = batch.delay_ms.iter().enumerate().find_map(|(row, ms)| Some((row, self.wrong_delay(*ms)?)))?;
+        let (row, what) =
+            batch.delay_ms.iter().enumerate().find_map(|(row, ms)| Some((row, self.wrong_delay(*ms)?)))?;
         Some(InvalidRow { row, column: EdgeColumn::Delay, what })
     }
 
@@ -199,7 +203,9 @@ impl EdgeLimits {
         if ms.is_nan() {
             Some("a delay is missing or NaN".to_owned())
         } else if ms < least * (1.0 - 1e-6) {
-            Some(format!("a delay of {ms} ms is below the time step of {least} ms. Raise the delay or lower the time step"))
+            Some(format!(
+                "a delay of {ms} ms is below the time step of {least} ms. Raise the delay or lower the time step"
+            ))
         } else if ms > most * (1.0 + 1e-6) {
             Some(format!("a delay of {ms} ms is not possible; delays are at most {most} ms"))
         } else {
@@ -239,10 +245,17 @@ impl Pass<'_> {
 
     /// Fails with the first row for which `wrong` returns an error.
     fn find(&self, wrong: impl Fn(&Batch) -> Option<InvalidRow> + Sync) -> Result<(), DataError> {
-        read_parts(self.source, &self.label(), (0.0, 1.0), self.watch, || (), |(), part, progress| {
-            let take = &mut |batch: &Batch| wrong(batch).map_or(Ok(()), Err);
-            self.source.read(part, Need::Weights, take, progress)
-        })?;
+        read_parts(
+            self.source,
+            &self.label(),
+            (0.0, 1.0),
+            self.watch,
+            || (),
+            |(), part, progress| {
+                let take = &mut |batch: &Batch| wrong(batch).map_or(Ok(()), Err);
+                self.source.read(part, Need::Weights, take, progress)
+            },
+        )?;
         Ok(())
     }
 
@@ -299,24 +312,32 @@ impl Pass<'_> {
         let filled: Vec<AtomicU32> = ranges.degrees.iter().map(|_| AtomicU32::new(0)).collect();
         let (limits, unit, (first, last)) = (self.limits, 2_f64.powi(exponent), ranges.steps);
         let changed = |row| InvalidRow { row, column: EdgeColumn::Pre, what: CHANGED.to_owned() };
-        read_parts(self.source, &self.label(), (0.4, 0.9), self.watch, || (), |(), part, progress| {
-            let take = &mut |batch: &Batch| {
-                for (row, pre) in batch.pre.iter().enumerate() {
-                    let (pre, post, weight) = (*pre as usize, batch.post[row], batch.weight[row]);
-                    let steps = batch.delay_ms.get(row).map_or(first, |ms| limits.steps(*ms));
-                    let is_known = pre < ranges.degrees.len() && post < limits.sizes[1] && weight.abs() <= ranges.largest;
-                    let place = if is_known { filled[pre].fetch_add(1, Ordering::Relaxed) } else { u32::MAX };
-                    if !is_known || place >= ranges.degrees[pre] || !(first..=last.max(first)).contains(&steps) {
-                        return Err(changed(row));
+        read_parts(
+            self.source,
+            &self.label(),
+            (0.4, 0.9),
+            self.watch,
+            || (),
+            |(), part, progress| {
+                let take = &mut |batch: &Batch| {
+                    for (row, pre) in batch.pre.iter().enumerate() {
+                        let (pre, post, weight) = (*pre as usize, batch.post[row], batch.weight[row]);
+                        let steps = batch.delay_ms.get(row).map_or(first, |ms| limits.steps(*ms));
+                        let is_known =
+                            pre < ranges.degrees.len() && post < limits.sizes[1] && weight.abs() <= ranges.largest;
+                        let place = if is_known { filled[pre].fetch_add(1, Ordering::Relaxed) } else { u32::MAX };
+                        if !is_known || place >= ranges.degrees[pre] || !(first..=last.max(first)).contains(&steps) {
+                            return Err(changed(row));
+                        }
+                        let at = starts[pre] as usize + place as usize;
+                        words[at].store(post | (steps - first) << limits.target_bits, Ordering::Relaxed);
+                        weights[at].store((weight / unit).round() as i32, Ordering::Relaxed);
                     }
-                    let at = starts[pre] as usize + place as usize;
-                    words[at].store(post | (steps - first) << limits.target_bits, Ordering::Relaxed);
-                    weights[at].store((weight / unit).round() as i32, Ordering::Relaxed);
-                }
-                Ok(())
-            };
-            self.source.read(part, Need::Weights, take, progress)
-        })?;
+                    Ok(())
+                };
+                self.source.read(part, Need::Weights, take, progress)
+            },
+        )?;
         if filled.iter().zip(&ranges.degrees).any(|(filled, degree)| filled.load(Ordering::Relaxed) != *degree) {
             return Err(DataError::format(self.path, CHANGED));
         }

@@ -2,6 +2,7 @@
 //! panic. `NEUROPIL_FUZZ_SECONDS` lengthens the search for a panic (2 s by default, for each reader);
 //! the thorough search is in `tests/fuzz/`.
 
+use crate::weighted_edges::Values;
 use neuropil::{
     data::{
         self, Connectome, DataError, fuzz_entry,
@@ -92,6 +93,20 @@ fn encodings() -> Vec<Vec<u8>> {
         small(compressed(brotli)),
         small(delta),
     ]
+}
+
+/// An edge list with weights and delays.
+const WEIGHTED: &[u8] = b"pre,post,w,delay_ms\n0,1,5,1.5\n0,2,-7.25,0.1\n\"2\", 0 ,1e2,3\r\n";
+
+/// An edge list with weights and delays in Parquet.
+fn weighted() -> Vec<u8> {
+    let columns = [
+        ("pre", Values::Whole(&PRE)),
+        ("post", Values::Whole(&POST)),
+        ("w", Values::Double(&[0.5, -2.0, 1e3, 0.0])),
+        ("delay_ms", Values::Single(&[0.1, 1.5, 2.0, 0.1])),
+    ];
+    crate::weighted_edges::parquet(&columns, &[("w_exponent", "-20")])
 }
 
 fn message(outcome: Result<Connectome, DataError>) -> String {
@@ -224,6 +239,8 @@ fn damaged_files_never_panic() {
     let rounds = [
         ("edges.csv", hammer(&[edges], fuzz_entry::edges_csv)),
         ("edges.parquet", hammer(&encodings(), fuzz_entry::edges_parquet)),
+        ("weighted.csv", hammer(&[WEIGHTED.to_vec()], fuzz_entry::weighted_csv)),
+        ("weighted.parquet", hammer(&[weighted()], fuzz_entry::weighted_parquet)),
         ("neurons.csv", hammer(&[nodes], fuzz_entry::neurons_csv)),
         ("neurons.parquet", hammer(&[neurons()], fuzz_entry::neurons_parquet)),
         ("annotations", hammer(&[notes], fuzz_entry::annotations)),
@@ -318,6 +335,9 @@ fn the_corpus_is_readable() {
     add("neurons_parquet", "0", &table, fuzz_entry::neurons_parquet(&table).err());
     let edges = b"pre,post,w\n0,1,5\n\"2\", 1 ,-300\r\n";
     add("edges_csv", "0", edges, fuzz_entry::edges_csv(edges).err());
+    add("weighted_csv", "0", WEIGHTED, fuzz_entry::weighted_csv(WEIGHTED).err());
+    let weighted = weighted();
+    add("weighted_parquet", "0", &weighted, fuzz_entry::weighted_parquet(&weighted).err());
     let list = b"pre_root_id,post_root_id,syn_count,nt_type\n11,12,5,ACH\n\"12\",11,3,GABA\r\n";
     add("import_csv", "0", list, fuzz_entry::import_csv(list).err());
     let nodes = b"idx,root_id,name,side,x,y,z\n0,12,a,left,1,2,3\n1,2,\"b,c\",right,,,\n";

@@ -17,3 +17,4 @@ mod run_folders;
 mod runs;
 mod safety;
 mod texts;
+mod weighted_edges;
