@@ -233,7 +233,8 @@ pub(super) struct ExportArgs {
     /// File format; without one, lists the formats in which the run can be written.
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    /// File to write, or the folder with `huggingface`; by default in the run folder.
+    /// File to write, or the folder with `huggingface`; by default in the run folder. Several edge lists have the name of their
+    /// projection after that of the file: `edges.E-I.parquet`.
     #[arg(long, value_name = "F", requires = "format")]
     pub out: Option<PathBuf>,
     /// Width of a PNG on paper, mm; journals have columns of 85, 114 and 174 mm. The file states its resolution.
@@ -245,6 +246,9 @@ pub(super) struct ExportArgs {
     /// Also export streams whose files differ from the recording, as they are.
     #[arg(long, requires = "format")]
     pub allow_damaged: bool,
+    /// Accept a run from another folder whose network is made from files outside its folder, with `edges`.
+    #[arg(long, requires = "format")]
+    pub allow_outside: bool,
     /// Print the formats, or the written files with their sizes, as JSON.
     #[arg(long)]
     pub json: bool,

@@ -1,9 +1,16 @@
 //! `neuropil export`: writes a run in another format, or lists the formats that the run can be written in.
 
-use super::{args::ExportArgs, error::CliError, progress::ProgressLine, signal, stdout::print_line};
+use super::{
+    args::ExportArgs,
+    error::CliError,
+    progress::ProgressLine,
+    run::{is_own, refuse_outside},
+    signal,
+    stdout::print_line,
+};
 use crate::{
     export::{self, Format, PictureSize, WrittenFile},
-    project::RunFolder,
+    project::{RunFolder, outside_paths_of_run, provenance},
     sim::Progress,
 };
 use serde_json::json;
@@ -20,6 +27,9 @@ pub(super) fn export(args: &ExportArgs) -> Result<(), CliError> {
     run.notes.iter().for_each(|note| eprintln!("neuropil: {note}"));
     let Some(format) = args.format else { return list(&run, args.json) };
     let picture = picture_size(args, format)?;
+    if format == Format::Edges {
+        check_inputs(&run, args)?;
+    }
     let damaged = export::damaged(&run, format, &Progress::default())?;
     match damaged.first() {
         Some(first) if !args.allow_damaged => {
@@ -35,6 +45,16 @@ pub(super) fn export(args: &ExportArgs) -> Result<(), CliError> {
     }
     print(&write(&run, format, args, picture)?, args.json);
     Ok(())
+}
+
+/// Checks the input files of a run, which an export of connections reads again. Fails if the run is from another folder and
+/// reads files outside its folder.
+fn check_inputs(run: &RunFolder, args: &ExportArgs) -> Result<(), CliError> {
+    provenance::changed(&run.manifest.data).iter().for_each(|note| eprintln!("neuropil: {note}"));
+    if args.allow_outside || is_own(&args.run) {
+        return Ok(());
+    }
+    refuse_outside(&outside_paths_of_run(run, &run.project()?), "run")
 }
 
 /// Returns the size of the picture from the arguments. Fails if the format is not a picture or the size is not
@@ -91,7 +111,7 @@ fn list(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
     if as_json {
         let format = |(format, why_not): &(Format, Option<&str>)| {
             json!({
-                "format": format.extension(), "label": format.label(), "holds": format.docs(),
+                "format": format.name(), "label": format.label(), "holds": format.docs(),
                 "can_export": why_not.is_none(), "why_not": why_not,
             })
         };
@@ -101,8 +121,8 @@ fn list(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
     }
     for (format, why_not) in offered {
         match why_not {
-            None => print_line!("{:<12} {}", format.extension(), format.docs()),
-            Some(why) => print_line!("{:<12} not possible: {}", format.extension(), why),
+            None => print_line!("{:<12} {}", format.name(), format.docs()),
+            Some(why) => print_line!("{:<12} not possible: {}", format.name(), why),
         }
     }
     Ok(())

@@ -22,16 +22,30 @@ pub enum Format {
     HuggingFace,
     /// Lineages as trees.
     Newick,
+    /// Connections with weights and delays.
+    Edges,
 }
 
 impl Format {
     /// All formats in the order of menus and the command line.
-    pub const ALL: [Self; 7] =
-        [Self::Csv, Self::Npz, Self::Parquet, Self::Png, Self::Safetensors, Self::HuggingFace, Self::Newick];
+    pub const ALL: [Self; 8] = [
+        Self::Csv,
+        Self::Npz,
+        Self::Parquet,
+        Self::Png,
+        Self::Safetensors,
+        Self::HuggingFace,
+        Self::Newick,
+        Self::Edges,
+    ];
 
     /// Returns the name on the command line.
     pub const fn name(self) -> &'static str {
-        if matches!(self, Self::HuggingFace) { "huggingface" } else { self.extension() }
+        match self {
+            Self::HuggingFace => "huggingface",
+            Self::Edges => "edges",
+            _ => self.extension(),
+        }
     }
 
     /// Returns the file name extension.
@@ -39,7 +53,7 @@ impl Format {
         match self {
             Self::Csv => "csv",
             Self::Npz => "npz",
-            Self::Parquet => "parquet",
+            Self::Parquet | Self::Edges => "parquet",
             Self::Png => "png",
             Self::Safetensors | Self::HuggingFace => "safetensors",
             Self::Newick => "nwk",
@@ -56,6 +70,7 @@ impl Format {
             Self::Safetensors => "Weights (.safetensors)",
             Self::HuggingFace => "Weights for transformers (GPT-2)",
             Self::Newick => "Lineage trees (.nwk)",
+            Self::Edges => "Connections (.parquet)",
         }
     }
 
@@ -72,6 +87,10 @@ impl Format {
                  GPT2LMHeadModel.from_pretrained(folder) reads"
             }
             Self::Newick => "Lineages in the Newick format: a tree per founder, branch lengths in steps",
+            Self::Edges => {
+                "Edge lists in Parquet with pre, post, w, delay_ms, made again from the project: one file, or one per \
+                 projection, which networks from files read"
+            }
         }
     }
 
@@ -84,6 +103,7 @@ impl Format {
             Self::Parquet => is_spikes || is_lineage || has_rows(stream),
             Self::Png => is_spikes,
             Self::Newick => is_lineage,
+            Self::Edges => false,                           // connections are made again
             Self::Safetensors | Self::HuggingFace => false, // the export reads a checkpoint, whose sections are verified on reading
         }
     }
@@ -111,13 +131,22 @@ impl Format {
             Self::Safetensors | Self::HuggingFace if trials.iter().all(|m| m.checkpoints.is_empty()) => {
                 Some("The run has no checkpoint")
             }
-            Self::Safetensors | Self::HuggingFace => None,
+            Self::Edges
+                if !trials.iter().all(|m| Model::by_name(&m.kind).is_some_and(|model| has_connections(&model))) =>
+            {
+                Some("Simulations of this kind have no connections")
+            }
+            Self::Safetensors | Self::HuggingFace | Self::Edges => None,
             _ if is_held => None,
             Self::Png => Some("No events (spikes, births) were recorded"),
             Self::Newick => Some("No lineage was recorded"),
             Self::Csv | Self::Npz | Self::Parquet => Some("Nothing was recorded that this format holds"),
         }
     }
+}
+
+fn has_connections(model: &Model) -> bool {
+    !model.edge_lists().is_empty()
 }
 
 /// Whether a stream has rows of numbers: a series, a field, a matrix or a histogram.

@@ -1,8 +1,9 @@
-//! Exports a run folder to formats of other programs. An export needs only the folder. The required memory does not depend
-//! on the length of the run, except for lineages.
+//! Exports a run folder to formats of other programs. An export needs only the folder, and for connections the input files of
+//! the run. The required memory does not depend on the length of the run, except for lineages.
 
 mod checkpoint;
 mod csv;
+mod edges;
 mod format;
 mod hugging_face;
 pub mod newick;
@@ -50,6 +51,7 @@ impl FileNames {
         let stem = match format {
             Format::Safetensors | Format::HuggingFace => "checkpoint".to_owned(),
             Format::Newick => "lineage".to_owned(),
+            Format::Edges => "edges".to_owned(),
             Format::Png => drawn().unwrap_or_else(|| SPIKES.to_owned()),
             Format::Csv | Format::Npz | Format::Parquet if has_spikes => SPIKES.to_owned(),
             Format::Csv | Format::Npz | Format::Parquet => run.manifest.kind.clone(),
@@ -60,7 +62,7 @@ impl FileNames {
             _ => out.map_or_else(|| run.path.join(format!("{stem}.{extension}")), Path::to_owned),
         };
         let prefix = match (out, main.file_stem()) {
-            (None, _) if !has_spikes && format != Format::Newick => String::new(),
+            (None, _) if !has_spikes && !matches!(format, Format::Newick | Format::Edges) => String::new(),
             (_, stem) => format!("{}.", stem.unwrap_or_default().to_string_lossy()),
         };
         Self { main, prefix, extension }
@@ -69,7 +71,12 @@ impl FileNames {
     /// Returns the path of a probe's file: `spikes.rate.csv`, or `spikes.rate.3.csv` in a trial.
     fn of_probe(&self, trial: &Trial, stream: &Stream) -> PathBuf {
         let number = trial.run.trial.map_or_else(String::new, |k| format!(".{k}"));
-        self.main.with_file_name(format!("{}{}{number}.{}", self.prefix, array_name(stream), self.extension))
+        self.of_part(&format!("{}{number}", array_name(stream)))
+    }
+
+    /// Returns the path of a part of the export: `edges.E-I.parquet`.
+    fn of_part(&self, name: &str) -> PathBuf {
+        self.main.with_file_name(format!("{}{name}.{}", self.prefix, self.extension))
     }
 }
 
@@ -91,7 +98,13 @@ pub fn damaged(run: &RunFolder, format: Format, progress: &Progress) -> io::Resu
 pub fn offered(run: &RunFolder) -> io::Result<Vec<(Format, Option<&'static str>)>> {
     let trials = run.trials()?;
     let manifests: Vec<&Manifest> = trials.iter().map(|trial| &trial.manifest).collect();
-    Ok(Format::ALL.map(|format| (format, format.why_not(&manifests))).to_vec())
+    Ok(Format::ALL.map(|format| (format, why_not(run, &manifests, format))).to_vec())
+}
+
+/// Returns the reason why a run cannot be written in a format; `None` if it can be.
+fn why_not(run: &RunFolder, trials: &[&Manifest], format: Format) -> Option<&'static str> {
+    let of_project = || if format == Format::Edges { edges::why_not(run) } else { None };
+    format.why_not(trials).or_else(of_project)
 }
 
 /// File that an export wrote.
@@ -119,7 +132,7 @@ pub fn export_job(
     progress: &Arc<Progress>,
 ) -> io::Result<Vec<WrittenFile>> {
     let mut trials: Vec<Trial> = run.trials()?.iter().map(Trial::read).collect::<io::Result<_>>()?;
-    if let Some(why) = format.why_not(&trials.iter().map(Trial::manifest).collect::<Vec<_>>()) {
+    if let Some(why) = why_not(run, &trials.iter().map(Trial::manifest).collect::<Vec<_>>(), format) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {why}", run.path.display())));
     }
     let meter = ReadMeter::new(progress, format!("Writing {}", format.label()), bytes_to_read(&trials, format));
@@ -134,6 +147,7 @@ pub fn export_job(
         Format::Safetensors => checkpoint::write(run, &names.main, &meter, &mut outputs),
         Format::HuggingFace => hugging_face::write(run, &names.main, &meter, &mut outputs),
         Format::Newick => newick::write(&trials, &names, &mut outputs),
+        Format::Edges => edges::write(run, &names, progress, &mut outputs),
     };
     // A writer wraps the error of the reader, so the cause is read from the job.
     if progress.is_cancelled() {

@@ -242,7 +242,7 @@ fn lineage(file: File, trial: &Trial, _: usize, stream: &Stream) -> Result<()> {
     writer.close().map(drop)
 }
 
-fn column<T: DataType>(group: &mut SerializedRowGroupWriter<'_, File>, values: Vec<T::T>) -> Result<()> {
+pub(super) fn column<T: DataType>(group: &mut SerializedRowGroupWriter<'_, File>, values: Vec<T::T>) -> Result<()> {
     if let Some(mut column) = group.next_column()? {
         column.typed::<T>().write_batch(&values, None, None)?;
         column.close()?;

@@ -20,8 +20,9 @@ fn the_formats_that_a_run_can_give_are_listed() {
     let formats = said["formats"].as_array().expect("a list");
     let can: Vec<&str> =
         formats.iter().filter(|f| f["can_export"] == true).filter_map(|f| f["format"].as_str()).collect();
-    assert_eq!(can, ["csv", "npz", "parquet", "png"]);
-    let lineage = formats.iter().find(|f| f["format"] == "nwk").expect("listed");
+    assert_eq!(can, ["csv", "npz", "parquet", "png", "edges"]);
+    let lineage = formats.iter().find(|f| f["label"] == "Lineage trees (.nwk)").expect("listed");
+    assert_eq!(lineage["format"], "nwk");
     assert_eq!(lineage["why_not"], "No lineage was recorded");
     let text = ok(&run(&["export", place]));
     assert!(text.contains("nwk          not possible: No lineage was recorded"), "{text}");
@@ -29,6 +30,25 @@ fn the_formats_that_a_run_can_give_are_listed() {
     let file = &files["files"][0];
     let written = std::fs::metadata(file["file"].as_str().expect("a path")).expect("a file").len();
     assert_eq!(file["bytes"], written);
+}
+
+/// The network is made again from the project in the run folder. The file is one that a network from files reads.
+#[test]
+fn connections_are_written_for_networks_from_files() {
+    let temp = TempFolder::new("edge-lists");
+    let (folder, out) = (temp.join("run"), temp.join("network.parquet"));
+    record(&folder);
+    let (place, to) = (folder.to_str().expect("text"), out.to_str().expect("text"));
+    let said = json(&run(&["export", place, "--format", "edges", "--out", to, "--json"]));
+    assert_eq!(said["files"].as_array().map(Vec::len), Some(1));
+    assert_eq!((said["files"][0]["file"].as_str(), out.is_file()), (Some(to), true));
+    let path = format!("network.path={to}");
+    let words = ["--set", "network.source=Files", "--set", &path, "--device", "cpu", "--duration", "20ms", "--out"];
+    let again = temp.join("again");
+    ok(&neuropil().arg("run").arg(example("balanced.ron")).args(words).arg(&again).output().expect("it starts"));
+    let spikes = |run: &Path| std::fs::read(run.join("spikes.u32")).expect("recorded");
+    assert!(!spikes(&folder).is_empty());
+    assert_eq!(spikes(&folder), spikes(&again));
 }
 
 #[test]

@@ -21,7 +21,11 @@ const CLOCK: Clock = Clock::seconds(100, 1e-3);
 /// A run of 100 steps: a spike per step, `v` of the elements 3 and 1, two fields.
 fn record(folder: &Path) -> RunFolder {
     let taps = vec![Tap::of(0), Tap::elements(1, vec![3, 1]), Tap::of(2)];
-    let (sim, project) = (fake::new(), Project { name: "test".into(), ..Project::default() });
+    let mut project = Project { name: "test".into(), ..Project::default() };
+    for text in ["network.source=Balanced", "network.n_neurons=100", "network.in_degree=5"] {
+        project.set(text, Path::new(".")).unwrap();
+    }
+    let sim = fake::new();
     let start = RunStart {
         project: &project,
         base: Path::new("."),

@@ -5,6 +5,7 @@ mod checkpoints;
 mod damage;
 #[cfg(feature = "demo")]
 mod diverged;
+mod edge_lists;
 mod engine;
 mod exports;
 mod fake;

@@ -2,6 +2,7 @@
 
 use crate::{
     app::host::store,
+    export::Format,
     project::{self, OutsidePath, Project, Warning},
 };
 use std::path::{Path, PathBuf};
@@ -26,6 +27,8 @@ pub enum ReceivedPurpose {
     OpenRun,
     /// Replaying the run.
     ReplayRun,
+    /// Exporting the run, whose network is made again.
+    ExportRun(Format),
 }
 
 /// Files outside their folder that projects and runs may read, and the file in which this list is saved.

@@ -63,10 +63,8 @@ pub fn run(parts: &mut ActionParts<'_>, preferences: &mut Preferences, ctx: &egu
         }
         UiCommand::Save => files::save(parts),
         UiCommand::SaveAs => files::pick(parts, Purpose::SaveAs),
-        UiCommand::Export(format) => runs::export(&mut document.library, host, messages, None, format),
-        UiCommand::ExportRun(folder, format) => {
-            runs::export(&mut document.library, host, messages, Some(folder), format)
-        }
+        UiCommand::Export(format) => runs::export(parts, None, format),
+        UiCommand::ExportRun(folder, format) => runs::export(parts, Some(folder), format),
         UiCommand::Quit => ctx.send_viewport_cmd(egui::ViewportCommand::Close),
         UiCommand::Undo => travel(&mut document.session, messages, true),
         UiCommand::Redo => travel(&mut document.session, messages, false),

@@ -245,6 +245,38 @@ fn connections_made_on_a_gpu_are_those_of_the_cpu() {
     }
 }
 
+/// Synapse counts; weights; weights and delays.
+#[test]
+fn connections_of_files_on_a_gpu_are_those_of_the_cpu() {
+    let Some(gpu) = gpu() else { return };
+    let temp = neuropil_test_support::temp::TempFolder::new("edge-files");
+    let row = |i: u32| (i * 7 % 77, i * 13 % 77, f64::from(i * 37 % 101) - 20.5, 0.5 + f64::from(i % 60) * 0.1);
+    let rows = |line: &dyn Fn(u32) -> String| (0..4000).map(line).collect::<String>();
+    let files = [
+        format!("pre,post,w\n{}", rows(&|i| format!("{},{},{}\n", row(i).0, row(i).1, row(i).2.round()))),
+        format!("pre,post,w\n{}", rows(&|i| format!("{},{},{}\n", row(i).0, row(i).1, row(i).2))),
+        format!(
+            "pre,post,w,delay_ms\n{}",
+            rows(&|i| format!("{},{},{},{:.1}\n", row(i).0, row(i).1, row(i).2, row(i).3))
+        ),
+    ];
+    for (file, weight) in files.iter().flat_map(|file| ["1", "normal(2, 0.5)"].map(|weight| (file, weight))) {
+        let path = temp.join("edges.csv");
+        std::fs::write(&path, file).expect("written");
+        let rule = format!("FromFile(path: \"{}\")", path.display());
+        let model = of_rule(&rule, &rule, weight);
+        let state = |device: &Device| {
+            let mut sim = model.build(&BuildContext::default(), device, &Progress::default()).expect("built");
+            sim.advance(1000, &mut Pass::default()).expect("it runs");
+            (sim.digest(), sim.save().expect("saved"))
+        };
+        let (cpu, cuda) = (state(&Device::Cpu { threads: 1 }), state(&Device::Cuda(gpu.clone())));
+        assert!(cpu.0.totals.iter().any(|(_, n)| *n > 100), "{:?}", cpu.0);
+        assert_eq!(cpu.0, cuda.0, "{weight}: spikes");
+        assert!(cpu.1 == cuda.1, "{weight}: state");
+    }
+}
+
 /// The predicted memory is allocated, and a cancelled start says so.
 #[test]
 fn a_start_is_cancelled_while_it_makes_connections() {

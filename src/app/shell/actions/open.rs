@@ -55,18 +55,19 @@ pub fn allow_outside(parts: &mut ActionParts<'_>, received: Received) {
         ReceivedPurpose::OpenProject(project, warnings) => open_project(parts, path, *project, &warnings),
         ReceivedPurpose::OpenRun => open_run(parts, path),
         ReceivedPurpose::ReplayRun => recording::replay(parts, &path),
+        ReceivedPurpose::ExportRun(format) => runs::export(parts, Some(path), format),
     }
 }
 
 /// Shows that a project or run was not opened, because the user did not allow it to read files outside its folder.
 pub fn deny_outside(parts: &mut ActionParts<'_>, received: &Received) {
     let name = received.path.display();
+    let why = "it reads files outside its folder";
     match received.purpose {
-        ReceivedPurpose::ReplayRun => {
-            parts.messages.notify(Level::Info, format!("{name} was not replayed: it reads files outside its folder"));
-        }
-        _ => {
-            open_failed(parts.flow, parts.messages, format!("{name} was not opened: it reads files outside its folder"))
+        ReceivedPurpose::ReplayRun => parts.messages.notify(Level::Info, format!("{name} was not replayed: {why}")),
+        ReceivedPurpose::ExportRun(_) => parts.messages.notify(Level::Info, format!("{name} was not exported: {why}")),
+        ReceivedPurpose::OpenProject(..) | ReceivedPurpose::OpenRun => {
+            open_failed(parts.flow, parts.messages, format!("{name} was not opened: {why}"));
         }
     }
 }

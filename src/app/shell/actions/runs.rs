@@ -8,11 +8,15 @@ use crate::{
             library::{self, Exporting, Library},
             open_document::Document,
         },
+        host::consent::{Received, ReceivedPurpose},
         kit::{level::Level, text},
-        shell::{host::Host, messages::Messages, panels::toasts::ToastAction, workspace::Workspaces},
+        shell::{
+            dialogs::Dialog, host::Host, messages::Messages, panels::toasts::ToastAction, parts::ActionParts,
+            workspace::Workspaces,
+        },
     },
     export::{self, Format, PictureSize, WrittenFile},
-    project::RunFolder,
+    project::{OutsidePath, RunFolder, outside_paths_of_run},
     sim::Progress,
 };
 use std::{
@@ -63,28 +67,40 @@ pub fn show(
     list(document, host, messages);
 }
 
-/// Exports a run on a thread; without a folder, the last run of the list.
-pub fn export(
-    library: &mut Library,
-    host: &mut Host,
-    messages: &mut Messages,
-    folder: Option<PathBuf>,
-    format: Format,
-) {
-    let last = || library.runs.last().map(|r| r.folder.clone());
+/// Exports a run on a thread; without a folder, the last run of the list. First asks whether the run may read files outside its
+/// folder, if the export makes its network again.
+pub fn export(parts: &mut ActionParts<'_>, folder: Option<PathBuf>, format: Format) {
+    let last = || parts.document.library.runs.last().map(|r| r.folder.clone());
     let Some(run) = folder.or_else(last) else { return };
+    if format == Format::Edges {
+        let outside = match outside_paths(&run) {
+            Ok(outside) => outside,
+            Err(why) => return exported(parts.messages, Err(why)),
+        };
+        if !parts.host.consent.allows_run(&run, &outside) {
+            let received = Received { path: run, outside, purpose: ReceivedPurpose::ExportRun(format) };
+            return parts.overlays.open_dialog(Dialog::OutsideFiles(received));
+        }
+    }
     let progress = Arc::new(Progress::default());
     let shared = progress.clone();
     let name = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let work = move || export_run(&run, format, &shared).map_err(|e| e.to_string());
-    let has_started = host.job(messages, "export", work, |parts, result| {
+    let has_started = parts.host.job(parts.messages, "export", work, |parts, result| {
         let was_cancelled = parts.document.library.exporting.take().is_some_and(|job| job.progress.is_cancelled());
         match result {
             Err(_) if was_cancelled => parts.messages.notify(Level::Info, "Export cancelled; no file was written"),
             result => exported(parts.messages, result),
         }
     });
-    library.exporting = has_started.then_some(Exporting { name, format, progress });
+    parts.document.library.exporting = has_started.then_some(Exporting { name, format, progress });
+}
+
+/// Returns the files outside its folder that a run reads when its network is made again. Fails if the run is unreadable.
+fn outside_paths(folder: &Path) -> Result<Vec<OutsidePath>, String> {
+    let run = RunFolder::open(folder).map_err(|e| e.to_string())?;
+    let project = run.project().map_err(|e| e.to_string())?;
+    Ok(outside_paths_of_run(&run, &project))
 }
 
 /// Written files, for the message about them.

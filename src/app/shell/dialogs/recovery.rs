@@ -138,6 +138,7 @@ pub fn outside_files_ui(ui: &mut Ui, received: &Received) -> Option<Answer> {
         ReceivedPurpose::OpenProject(..) => ("project", "Do not open", "Allow and open"),
         ReceivedPurpose::OpenRun => ("run", "Do not open", "Allow and open"),
         ReceivedPurpose::ReplayRun => ("run", "Do not replay", "Allow and replay"),
+        ReceivedPurpose::ExportRun(_) => ("run", "Do not export", "Allow and export"),
     };
     ui.label(format!("The {what} reads files outside its folder. Allow this only if you trust its source."));
     ui.label(widgets::sub(ui, received.path.display().to_string()));
