@@ -58,7 +58,7 @@ pub enum Scale {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamWarning {
     /// Path of the parameter, e.g. `lif.v_threshold`.
-    pub path: &'static str,
+    pub path: Cow<'static, str>,
     /// Sentences that state what is unusual, its effect, and the remedy.
     pub text: String,
 }

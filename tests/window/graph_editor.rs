@@ -164,6 +164,30 @@ fn a_balanced_network_is_drawn_from_an_empty_project_and_spikes() {
     assert_eq!(hand.lines(), wanted, "the editor is a panel after the build");
 }
 
+/// A population without spikes over a second is a problem, which leads to its input.
+#[test]
+fn a_silent_population_is_named_with_its_input() {
+    let mut project = Hand::pair_project();
+    let params = project.model.params_mut();
+    let change = path::parse(params, "external_inputs.0.source.rate=0").expect("a rate");
+    assert!(params.set(&change));
+    project.run.continuous = true;
+    let mut hand = Hand::new(Some(project));
+    until(&mut hand.w, "it is built", is_built);
+    hand.command(UiCommand::RunPause);
+    let silent = |w: &Window| w.state().problems().into_iter().find(|p| p.text.starts_with("Population E is silent"));
+    until(&mut hand.w, "it is named", |w| silent(w).is_some());
+    hand.command(UiCommand::RunPause);
+    let problem = silent(&hand.w).expect("a problem");
+    assert_eq!(problem.parameter.as_deref(), Some("external_inputs.0"));
+    assert!(problem.text.ends_with("Raise its input (External input › → E)"), "{}", problem.text);
+    hand.w.get_by_label("2 problems").click();
+    hand.w.run_steps(3);
+    hand.w.query_all_by_label("Show parameter").next().expect("a button").click();
+    hand.w.run_steps(3);
+    assert!(hand.says("Spikes per second and neuron") || hand.says("Rate"), "the input is shown");
+}
+
 #[test]
 fn a_network_is_drawn_in_both_themes() {
     let Some(graphics) = graphics() else { return };

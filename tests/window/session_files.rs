@@ -273,7 +273,7 @@ fn a_warning_about_a_parameter_is_a_problem_until_it_is_mended() {
     w.run_steps(2);
     let [problem] = &w.state().problems()[..] else { panic!("{:?}", w.state().problems()) };
     assert!(problem.text.contains("not above LIF neuron › Reset potential"), "{}", problem.text);
-    assert_eq!(problem.parameter, Some("lif.v_threshold"));
+    assert_eq!(problem.parameter.as_deref(), Some("lif.v_threshold"));
     assert!(w.query_by_label_contains("is not above LIF neuron › Reset potential").is_some(), "beside the parameter");
     w.get_by_label("1 problem").click();
     w.run_steps(3);

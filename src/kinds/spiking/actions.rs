@@ -1,7 +1,8 @@
 //! Checks edits and actions. All models and backends share this code.
 
 use super::{
-    params::{NeuronModel, Params},
+    general::without_input,
+    params::{NeuronModel, Params, Source},
     probes::ACTIONS,
 };
 use crate::{
@@ -20,10 +21,13 @@ impl Params {
     /// Returns warnings about values that are valid but unusual.
     pub fn warnings(&self) -> Vec<ParamWarning> {
         let lif = &self.lif;
+        if self.network.source == Source::Rules {
+            return without_input::warnings(self);
+        }
         if self.network.model != NeuronModel::ExponentialLif {
             return vec![];
         }
-        let warning = |text| ParamWarning { path: "lif.v_threshold", text };
+        let warning = |text| ParamWarning { path: "lif.v_threshold".into(), text };
         let mut warnings = vec![];
         if lif.v_threshold <= lif.v_reset {
             warnings.push(warning(format!(
@@ -75,7 +79,7 @@ mod tests {
         params.lif.v_threshold = -53.0;
         assert_eq!(params.warnings().len(), 2);
         for warning in params.warnings() {
-            assert!(path::find(&params, warning.path).is_ok(), "{} is a parameter", warning.path);
+            assert!(path::find(&params, &warning.path).is_ok(), "{} is a parameter", warning.path);
         }
         params.network.model = NeuronModel::NoisyLeaky;
         assert_eq!(params.warnings(), [], "of the other model");

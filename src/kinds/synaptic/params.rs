@@ -119,8 +119,8 @@ impl Params {
     /// Returns warnings about values that are valid but unusual.
     pub fn warnings(&self) -> Vec<ParamWarning> {
         let mut all = vec![];
-        let mut warn = |applies: bool, path, text: &str| {
-            all.extend(applies.then(|| ParamWarning { path, text: text.to_owned() }));
+        let mut warn = |applies: bool, path: &'static str, text: &str| {
+            all.extend(applies.then(|| ParamWarning { path: path.into(), text: text.to_owned() }));
         };
         let release = &self.presynaptic;
         warn(

@@ -29,7 +29,8 @@ pub struct GraphLists {
     from: usize,
     to: usize,
     size: Option<usize>,
-    weight: Option<usize>,
+    /// Field of the weight of an edge.
+    pub weight: Option<usize>,
 }
 
 impl GraphLists {
@@ -47,6 +48,13 @@ impl GraphLists {
             weight: field(params, edges, Role::Weight),
         };
         is_shown.then_some(found)
+    }
+}
+
+impl GraphLists {
+    /// Returns the names of the nodes, in the order of the list.
+    pub fn node_names(&self, params: &dyn Params) -> Vec<String> {
+        (0..params.len(self.nodes as u8)).map(|item| text(params, at(self.nodes, item, self.name))).collect()
     }
 }
 
@@ -289,4 +297,4 @@ fn group_label(params: &dyn Params, path: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::app::document) mod tests;

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A project with a graph, and two nodes that are connected in all four ways; the second inhibits.
-fn project() -> Project {
+pub(in crate::app::document) fn project() -> Project {
     let mut projects = Model::all().into_iter().flat_map(|model| model.templates());
     let mut project = projects
         .find_map(|template| new_project(template.name).filter(|project| Graph::of(&project.model).is_some()))

@@ -2,7 +2,7 @@
 
 use crate::{
     app::{
-        document::{command::UiCommand, graph, open_document::Document},
+        document::{activity::ActivityNotice, command::UiCommand, graph, open_document::Document},
         host::device::Devices,
         shell::{flow::Flow, panels::toasts::Toasts},
     },
@@ -17,7 +17,7 @@ pub struct Problem {
     /// Label of the remedy, and its command; `None` without a remedy.
     pub remedy: Option<(&'static str, UiCommand)>,
     /// Path of the parameter that causes the problem; `None` if no parameter causes it.
-    pub parameter: Option<&'static str>,
+    pub parameter: Option<String>,
 }
 
 impl Problem {
@@ -26,7 +26,11 @@ impl Problem {
     }
 
     fn of_parameter(warning: ParamWarning) -> Self {
-        Self { text: warning.text, remedy: None, parameter: Some(warning.path) }
+        Self { text: warning.text, remedy: None, parameter: Some(warning.path.into_owned()) }
+    }
+
+    fn of_activity(notice: &ActivityNotice) -> Self {
+        Self { text: notice.text.clone(), remedy: None, parameter: notice.parameter.clone() }
     }
 
     const fn with_remedy(text: String, remedy: (&'static str, UiCommand)) -> Self {
@@ -57,7 +61,7 @@ pub fn problems(document: &Document, flow: &Flow, devices: &Devices, toasts: &To
         all.push(Problem::with_remedy(text, trouble.remedy.clone()));
     }
     all.extend(live.schema.notices.iter().cloned().map(Problem::plain));
-    all.extend(document.time.activity.notice().map(Problem::plain));
+    all.extend(document.time.activity.notices().iter().map(Problem::of_activity));
     let device = devices.chosen();
     if live.is_loaded() && live.playback.is_none() && !device.is_gpu {
         all.extend(crate::app::shell::step_cost::on_cpu(&session.project.model, device.threads).map(Problem::plain));

@@ -238,7 +238,7 @@ fn problems_ui(ui: &mut Ui, problems: Vec<Problem>, log_is_open: bool, queue: &m
                         if let Some(path) = problem.parameter
                             && ui.button("Show parameter").clicked()
                         {
-                            queue.ask(ShellRequest::FindParameter(path.to_owned()));
+                            queue.ask(ShellRequest::FindParameter(path));
                             ui.close();
                         }
                     });

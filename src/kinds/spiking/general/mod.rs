@@ -31,6 +31,7 @@
 //! | [`cuda`] | the same step on an NVIDIA GPU |
 //! | [`edit`] | edits while a network runs |
 //! | [`forecast`] | prediction of a network for the graph editor |
+//! | [`without_input`] | warnings about populations that cannot spike |
 //! | [`saved`] | saved states, independent of threads and backend |
 
 pub mod coefficients;
@@ -54,5 +55,6 @@ mod refusals;
 pub mod rows;
 mod rule_size;
 pub mod saved;
+pub mod without_input;
 pub use population::*;
 pub use projection::*;
