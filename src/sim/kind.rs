@@ -2,7 +2,8 @@
 
 use super::{
     ActionSpec, Bench, EdgeList, Exactness, Example, FileValues, GraphForecast, HuggingFaceModel, KernelChoices,
-    MemoryReport, ProbeId, ProbeSpec, RequestSpec, Semantics, SimError, Simulation, Snapshot, StepCount, Tap, TimeBase, Trial,
+    MemoryReport, ProbeId, ProbeSpec, RequestSpec, Semantics, SimError, Simulation, Snapshot, StepCount, Tap, TimeBase,
+    Trial,
 };
 use crate::{
     gpu::{Gpu, ModuleSpec},
