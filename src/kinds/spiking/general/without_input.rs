@@ -40,7 +40,9 @@ fn reaches_threshold(population: &Population) -> bool {
     let most = |of: crate::params::Distribution| extremes(of).1;
     let steady = most(e_l) + gain * most(current).max(0.0);
     // An unknown value counts as one that reaches the threshold.
-    !(steady.max(most(population.v_start)).max(most(v_reset)) < extremes(v_th).0)
+    let highest = steady.max(most(population.v_start)).max(most(v_reset));
+    // A threshold that is not a number may be reached.
+    highest.partial_cmp(&extremes(v_th).0).is_none_or(std::cmp::Ordering::is_ge)
 }
 
 /// Returns the largest quotient of two positive parameters.
