@@ -114,6 +114,19 @@ impl Distribution {
         Self { bounds: Some((low.max(now_low), high.min(now_high))), ..self }
     }
 
+    /// Returns the distribution of the values with opposite signs. A log-normal distribution has no opposite, so the result is the
+    /// constant of its opposite median.
+    pub fn negated(self) -> Self {
+        let [a, b] = self.arguments;
+        let bounds = self.bounds.map(|(low, high)| (-high, -low));
+        match self.law {
+            Law::Constant => Self { bounds, ..Self::constant(-a) },
+            Law::Uniform => Self { bounds, ..Self::uniform(-b, -a) },
+            Law::Normal => Self { bounds, ..Self::normal(-a, b) },
+            Law::LogNormal => Self::constant(-self.quantile(0.5)),
+        }
+    }
+
     /// Returns the value of a constant; `None` for other families.
     pub fn as_constant(self) -> Option<f64> {
         (self.law == Law::Constant).then_some(self.arguments[0])

@@ -211,7 +211,8 @@ type Edit = (&'static str, fn(&mut Hand), [usize; 3]);
 fn edits_are_undone_one_by_one() {
     let mut hand = Hand::pair();
     assert_eq!(hand.lines(), ["E → I: excitatory"]);
-    let edits: [Edit; 6] = [
+    let edits: [Edit; 7] = [
+        ("reverse a sign", |hand| hand.menu_on("Line E → I", "Make inhibitory"), [2, 1, 1]),
         ("connect", |hand| hand.connect("I", "E"), [2, 2, 1]),
         ("duplicate a line", |hand| hand.keys_on("Line E → I", Modifiers::COMMAND, Key::D), [2, 2, 1]),
         ("duplicate a circle", |hand| hand.keys_on("Circle E", Modifiers::COMMAND, Key::D), [3, 2, 2]),
@@ -268,6 +269,41 @@ fn the_keyboard_moves_selects_and_connects() {
 }
 
 #[test]
+fn a_sign_is_reversed_and_the_keys_in_menus_are_those_in_use() {
+    let mut hand = Hand::pair();
+    hand.menu_on("Line E → I", "Make inhibitory");
+    assert_eq!(hand.lines(), ["E → I: inhibitory"]);
+    assert!(value(&hand.w, "projections.0.weight").starts_with('-'), "{}", value(&hand.w, "projections.0.weight"));
+    hand.menu_on("Line E → I", "Make excitatory");
+    assert_eq!((hand.lines(), hand.steps()), (vec!["E → I: excitatory".to_owned()], 2));
+    hand.w.query_all_by_label_contains("Line E → I").next().expect("a line").click_secondary();
+    hand.w.run_steps(4);
+    assert!(hand.says("Ctrl+D"), "the key of Duplicate");
+}
+
+#[test]
+fn the_wheel_enlarges_and_a_drag_moves_the_section() {
+    let mut hand = Hand::pair();
+    let canvas = hand.w.get_by_role_and_label(Role::Image, "Network").rect();
+    let distance = |hand: &Hand| hand.circle("E").0.distance(hand.circle("I").0);
+    let (whole, at) = (distance(&hand), canvas.center());
+    hand.w.event(Event::PointerMoved(at));
+    let delta = Vec2::new(0.0, 100.0);
+    let (unit, phase, source) = (egui::MouseWheelUnit::Point, egui::TouchPhase::Move, egui::MouseWheelSource::Wheel);
+    hand.w.event(Event::MouseWheel { unit, delta, phase, source, modifiers: Modifiers::NONE });
+    hand.w.run_steps(30);
+    assert!(distance(&hand) > 1.2 * whole, "{} after {whole}", distance(&hand));
+    let before = hand.circle("E").0;
+    let from = canvas.left_bottom() + Vec2::new(20.0, -20.0);
+    hand.drag(from, from + Vec2::new(10.0, -15.0));
+    let moved = hand.circle("E").0 - before;
+    assert!((moved - Vec2::new(10.0, -15.0)).length() < 2.0, "{moved:?}");
+    assert_eq!(hand.steps(), 0, "the section is no part of the document");
+    hand.click("Show all");
+    assert!((distance(&hand) - whole).abs() < 1.0);
+}
+
+#[test]
 fn an_incomplete_network_is_drawn_and_says_what_is_wrong() {
     let mut hand = Hand::pair();
     window::set(&mut hand.w, "projections.0.to=X");
@@ -291,6 +327,13 @@ impl Hand {
         self.w.run_steps(20);
         self.w.key_press_modifiers(modifiers, key);
         self.w.run_steps(4);
+    }
+
+    /// Chooses an entry of the menu of a part of the drawing.
+    fn menu_on(&mut self, label: &str, entry: &str) {
+        self.w.query_all_by_label_contains(label).next().expect(label).click_secondary();
+        self.w.run_steps(20);
+        self.click(entry);
     }
 
     fn focus_and_press(&mut self, label: &str, key: Key) {

@@ -149,7 +149,7 @@ pub fn centre_ui(parts: &mut ActionParts<'_>, keymap: &Keymap, ui: &mut Ui, queu
     if let Some(frame) = parts.document.absorb_states_at_cursor() {
         parts.workspace.absorb(&parts.document.session.live.schema, &frame, false);
     }
-    views_ui(parts.document, parts.workspace, parts.host, ui, queue, Workspaces::ui);
+    views_ui(parts.document, parts.workspace, (parts.host, keymap), ui, queue, Workspaces::ui);
 }
 
 /// Draws the centre of a workspace without a simulation: the editor of the graph that the document describes, otherwise a page.
@@ -161,19 +161,19 @@ fn unbuilt_ui(parts: &mut ActionParts<'_>, keymap: &Keymap, ui: &mut Ui, queue: 
     if let Some(error) = parts.document.session.live.error.clone() {
         welcome::failed_bar_ui(ui, &error, queue);
     }
-    views_ui(parts.document, parts.workspace, parts.host, ui, queue, Workspaces::editor_ui);
+    views_ui(parts.document, parts.workspace, (parts.host, keymap), ui, queue, Workspaces::editor_ui);
 }
 
 /// Draws views with `draw`, and passes on their requests.
 fn views_ui(
     document: &mut Document,
     workspace: &mut Workspaces,
-    host: &Host,
+    (host, keymap): (&Host, &Keymap),
     ui: &mut Ui,
     queue: &mut Queue,
     draw: impl FnOnce(&mut Workspaces, &mut Ui, views::ViewCtx<'_>),
 ) {
-    let (mut requests, t) = (Vec::new(), Tokens::of(ui.ctx()));
+    let (mut requests, t, context) = (Vec::new(), Tokens::of(ui.ctx()), ui.ctx().clone());
     let features = document.session.features();
     let session = &mut document.session;
     session.filter.update(ui.ctx(), &session.live.schema, &features);
@@ -200,6 +200,7 @@ fn views_ui(
         graph: &mut graph,
         render_state: host.render_state.as_ref(),
         timing_docs: &|row| model.timing_docs(row),
+        keys: &|command| keymap.text(&context, command),
         share_levels: model.share_levels(),
         profile: &mut document.profile,
         requests: &mut requests,

@@ -65,6 +65,8 @@ pub struct ViewCtx<'a> {
     pub render_state: Option<&'a egui_wgpu::RenderState>,
     /// Returns the description of a timing row; `None` if the kind has none for the row.
     pub timing_docs: &'a dyn Fn(&str) -> Option<&'static str>,
+    /// Returns the keyboard shortcut of a command; empty if it has none.
+    pub keys: &'a dyn Fn(&UiCommand) -> String,
     /// Reference values of timing rows.
     pub share_levels: &'a [ShareLevel],
     /// Profile data, shared by the Profile panels.

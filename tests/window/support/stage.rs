@@ -90,6 +90,7 @@ impl Inside {
             graph: &mut self.graph,
             render_state: self.render_state.as_ref(),
             timing_docs: &|_| None,
+            keys: &|_| String::new(),
             share_levels: &[],
             profile: &mut self.profile,
             requests: &mut requests,

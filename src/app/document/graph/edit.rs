@@ -30,6 +30,8 @@ pub enum GraphEdit {
         /// Whether the weight is negative.
         inhibits: bool,
     },
+    /// Reverses the sign of the weight of the edge with this index.
+    Negate(usize),
     /// Selects an item of a list, or none.
     Select(Option<Item>),
 }
@@ -39,6 +41,7 @@ impl GraphEdit {
     pub fn apply(&self, params: &mut dyn Params) -> Option<(Item, String)> {
         let lists = GraphLists::of(params)?;
         let item = match *self {
+            Self::Negate(edge) => return negate(params, lists, edge),
             Self::AddNode(_) => add_node(params, lists),
             Self::Attach { list, node } => attach(params, lists, (list, node))?,
             Self::Connect { from, to, inhibits } => connect(params, lists, (from, to), inhibits),
@@ -106,6 +109,20 @@ fn connect(params: &mut dyn Params, lists: GraphLists, (from, to): (usize, usize
         params.set(&Change { id, value });
     }
     (lists.edges, item)
+}
+
+/// Reverses the sign of the weight of an edge. Returns the edge and the label of the undo step; `None` if edges have no weight.
+fn negate(params: &mut dyn Params, lists: GraphLists, edge: usize) -> Option<(Item, String)> {
+    let id = at(lists.edges, edge, lists.weight?);
+    let (value, inhibits) = match params.get(id) {
+        Value::Distribution(law) => (Value::Distribution(law.negated()), law.negated().quantile(0.5) < 0.0),
+        Value::Real(x) => (Value::Real(-x), x > 0.0),
+        _ => return None,
+    };
+    params.set(&Change { id, value });
+    let (name, sign) =
+        (items::item_name(params, lists.edges, edge), if inhibits { "inhibitory" } else { "excitatory" });
+    Some(((lists.edges, edge), format!("make “{name}” {sign}")))
 }
 
 /// Inserts a copy of an item after the item, and returns the copy. The copy of a node has a free name, and a copy of

@@ -108,6 +108,7 @@ impl TreeFile {
             graph: &mut graph,
             render_state: None,
             timing_docs: &|_| None,
+            keys: &|_| String::new(),
             share_levels: &[],
             profile: &mut self.profile,
             requests: &mut requests,

@@ -5,6 +5,7 @@ mod menus;
 mod paint;
 mod pointer;
 mod scene;
+mod section;
 mod texts;
 
 use super::{View, ViewCtx, ViewDeclaration, ViewRequest, unfit_ui};
@@ -19,6 +20,7 @@ use crate::app::{
 use egui::{Rect, Ui};
 use pointer::Gesture;
 use scene::Scene;
+use section::Section;
 use std::sync::Arc;
 
 /// The editor of the graph.
@@ -31,6 +33,7 @@ pub struct GraphEditor {
     source: Option<usize>,
     /// Whether new edges inhibit.
     inhibits: bool,
+    section: Section,
 }
 
 impl GraphEditor {
@@ -47,7 +50,8 @@ impl GraphEditor {
          - drag from the rim of a circle to a circle: connect; back to the same circle: connect it to itself\n\
          - *Connect*: click the first circle, then the second\n\
          - *Excitatory*, *Inhibitory*: sign of new connections\n\
-         - click: select, and show in the inspector · right-click: actions\n\
+         - click: select, and show in the inspector · right-click: actions, also to reverse the sign of a line\n\
+         - wheel: enlarge · drag on the background: move the section · *Show all*: the whole network\n\
          - F2 or double-click: rename with all references · Ctrl+D: duplicate with connections and inputs · Delete: remove\n\
          - keyboard: Tab moves between circles and lines, Enter selects, arrow keys move a circle\n\n\
          Every edit is one undo step. Positions belong to the layout of the project.",
@@ -55,6 +59,7 @@ impl GraphEditor {
             ("click", "select"),
             ("drag", "move"),
             ("drag from the rim", "connect"),
+            ("wheel", "zoom"),
             ("double-click", "add or rename"),
             ("right-click", "actions"),
         ],
@@ -84,10 +89,14 @@ impl View for GraphEditor {
             return empty_ui(ui, canvas, ctx, &graph);
         }
         let canvas = texts::problems_ui(ui, canvas, ctx, &graph);
-        let scene = Scene::new(&graph, &ctx.graph.places, canvas);
-        let seen = self.pointer_ui(ui, canvas, ctx, &graph, &scene);
-        paint::graph(ui, canvas, ctx, &graph, &scene, &seen);
-        self.paint_gesture(ui, canvas, ctx, &scene);
+        // Parts of the enlarged graph outside the canvas are neither drawn nor clicked.
+        ui.scope(|ui| {
+            ui.shrink_clip_rect(canvas);
+            let scene = Scene::new(&graph, &ctx.graph.places, self.section.area(canvas));
+            let seen = self.pointer_ui(ui, canvas, ctx, &graph, &scene);
+            paint::graph(ui, canvas, ctx, &graph, &scene, &seen);
+            self.paint_gesture(ui, canvas, ctx, &scene);
+        });
     }
 }
 
@@ -102,6 +111,9 @@ impl GraphEditor {
             ctx.requests.push(ViewRequest::Command(UiCommand::AddNode));
         }
         self.attach_ui(ui, ctx, graph);
+        if !self.section.is_whole() && ui.button("Show all").on_hover_text("Shows the whole network").clicked() {
+            self.section = Section::default();
+        }
         let connect = ui.selectable_label(self.connects, "Connect");
         let hint = "Click the first circle, then the second. Or drag from the rim of a circle";
         if connect.on_hover_text(hint).clicked() {

@@ -71,8 +71,9 @@ impl GraphEditor {
         scene: &Scene,
         seen: &mut Seen,
     ) {
-        let response = ui.interact(canvas, ui.scope_id().with("background"), Sense::click());
+        let response = ui.interact(canvas, ui.scope_id().with("background"), Sense::click_and_drag());
         response.widget_info(|| WidgetInfo::labeled(egui::Role::Image, true, "Network"));
+        self.section.gestures(ui, canvas, &response);
         let edge = response.hover_pos().and_then(|at| scene.edge_at(at));
         seen.hovered = edge.map(|edge| graph.edge_item(edge));
         if response.clicked() {
@@ -84,12 +85,13 @@ impl GraphEditor {
         }
         let at = response.interact_pointer_pos();
         if let (true, None, Some(at)) = (response.double_clicked() && !ctx.graph.is_read_only, edge, at) {
-            ctx.requests.push(ViewRequest::Graph(GraphEdit::AddNode(Some(scene::place_at(canvas, at)))));
+            ctx.requests
+                .push(ViewRequest::Graph(GraphEdit::AddNode(Some(scene::place_at(self.section.area(canvas), at)))));
         }
         let selected = ctx.graph.selected;
         response.context_menu(|ui| match selected.filter(|(list, _)| *list == graph.lists.edges) {
-            Some(_) => menus::item_menu_ui(ui, ctx, false),
-            None => menus::background_menu_ui(ui, ctx, graph),
+            Some((_, edge)) => menus::edge_menu_ui(ui, ctx, graph, edge),
+            None => menus::background_menu_ui(ui, ctx, graph, (&mut self.section, canvas)),
         });
         if let Some(edge) = edge {
             response.on_hover_ui_at_pointer(|ui| texts::edge_ui(ui, graph, edge));
@@ -161,7 +163,7 @@ impl GraphEditor {
         let Some(at) = response.interact_pointer_pos() else { return };
         match self.gesture {
             Gesture::Move(of, grab) if of == node && response.dragged() => {
-                let place = scene::place_at(canvas, at + grab);
+                let place = scene::place_at(self.section.area(canvas), at + grab);
                 ctx.graph.places.set(&graph.nodes[node].name, place);
             }
             Gesture::Connect(from) if from == node && response.drag_stopped() => {
@@ -213,7 +215,7 @@ fn edge_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, graph: &Graph, scene: &Scene, edg
     let response = ui.interact(area, ui.scope_id().with(("edge", edge)), Sense::click());
     response.widget_info(|| WidgetInfo::labeled(egui::Role::Button, true, texts::edge_label(graph, edge)));
     respond(&response, ctx, graph.edge_item(edge), seen);
-    response.context_menu(|ui| menus::item_menu_ui(ui, ctx, false));
+    response.context_menu(|ui| menus::edge_menu_ui(ui, ctx, graph, edge));
     response.on_hover_ui_at_pointer(|ui| texts::edge_ui(ui, graph, edge));
 }
 
