@@ -106,7 +106,7 @@ fn ran(project: &Project) -> (neuropil::sim::Digest, neuropil::sim::Snapshot) {
     let device = Device::Cpu { threads: 2 };
     let mut sim = project.model.build(&context(project), &device, &Progress::default()).expect("built");
     sim.advance(2000, &mut Pass::default()).expect("it runs");
-    (sim.digest(), sim.save().expect("saved"))
+    (sim.digest(0), sim.save().expect("saved"))
 }
 
 /// A network that is exported and read back has the same connections, units of the weights, spikes and saved state, bit for

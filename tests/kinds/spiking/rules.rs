@@ -268,7 +268,7 @@ fn connections_of_files_on_a_gpu_are_those_of_the_cpu() {
         let state = |device: &Device| {
             let mut sim = model.build(&BuildContext::default(), device, &Progress::default()).expect("built");
             sim.advance(1000, &mut Pass::default()).expect("it runs");
-            (sim.digest(), sim.save().expect("saved"))
+            (sim.digest(0), sim.save().expect("saved"))
         };
         let (cpu, cuda) = (state(&Device::Cpu { threads: 1 }), state(&Device::Cuda(gpu.clone())));
         assert!(cpu.0.totals.iter().any(|(_, n)| *n > 100), "{:?}", cpu.0);
