@@ -9,7 +9,7 @@ use crate::{
     gpu::{EnergyCounter, Pass},
     num::spike_stats,
     project,
-    sim::{Device, Frame, Reading, Shape, SimError, Simulation, Tap},
+    sim::{Device, Frame, Progress, Reading, Shape, SimError, Simulation, Tap, TrialChoice},
 };
 use serde::Serialize;
 use serde_json::json;
@@ -25,25 +25,27 @@ const BATCH_SECS: f64 = 0.1;
 #[derive(Serialize)]
 struct Row {
     device: String,
-    /// Number of steps of a measurement, after the warm-up.
+    trials: u32,
+    /// Number of steps of a measurement and trial, after the warm-up.
     steps: u64,
     /// Median, shortest and longest wall time of the measurements, seconds.
     wall_s: f64,
     wall_s_range: (f64, f64),
     steps_per_s: f64,
-    /// Ratio of simulated time to wall time; `null` if steps have no duration.
+    /// Ratio of simulated time, summed over the trials, to wall time; `null` if steps have no duration.
     realtime_factor: Option<f64>,
     /// Time to read or make the project's data, and to start, seconds.
     prepare_s: f64,
     start_s: f64,
     memory_bytes: u64,
-    /// Totals of the last measurement.
+    /// Totals of the last measurement, over all trials.
     totals: Vec<(String, u64)>,
     /// Energy of the device in the last measurement, J, and per synaptic event, nJ.
     energy_j: Option<f64>,
     nj_per_synaptic_event: Option<f64>,
     /// Spikes of each population in the last measurement.
     populations: Vec<Population>,
+    /// Hash of the first trial.
     hash: String,
 }
 
@@ -53,7 +55,8 @@ struct Population {
     name: String,
     neurons: u32,
     rate_hz: f64,
-    /// Mean coefficient of variation of the intervals of the neurons with more than 5 spikes, among the first 2,000.
+    /// Mean coefficient of variation of the intervals in the first trial, over the neurons with more than 5 spikes among the
+    /// first 2,000.
     cv: Option<f64>,
 }
 
@@ -70,7 +73,13 @@ pub(super) fn bench(args: &BenchArgs, mut chosen: Chosen) -> Result<(), CliError
     let prepared = session::prepare(&project, &base_of(path), false, &ProgressLine::new())?;
     let prepare_s = since.elapsed().as_secs_f64();
     let since = Instant::now();
-    let mut sim = session::start(&*prepared, project.seed, &mut chosen)?;
+    let mut sim = match args.trials {
+        1 => session::start(&*prepared, project.seed, &mut chosen)?,
+        n => {
+            let trials: Vec<_> = (0..u64::from(n)).map(|k| (project.seed.wrapping_add(k), &[][..])).collect();
+            prepared.start_trials(&trials, &chosen.device, &Progress::default())?
+        }
+    };
     let start_s = since.elapsed().as_secs_f64();
     let row = Row { prepare_s, start_s, device: chosen.name.clone(), ..measure(&mut *sim, args, &chosen.device)? };
     if args.json {
@@ -118,24 +127,25 @@ fn measure(sim: &mut dyn Simulation, args: &BenchArgs, device: &Device) -> Resul
     let secs_per_step = (!base.is_count()).then(|| base.per_step());
     let steps_of = |ms: f64| (ms * 1e-3 / secs_per_step.unwrap_or(1e-3)).round().max(1.0) as u64;
     let spikes = sim.probes().iter().position(|probe| matches!(probe.shape, Shape::Spikes { .. }));
-    let taps: Vec<Tap> = spikes.map(|probe| Tap::of(probe as u16)).into_iter().collect();
+    let of_all = |probe: usize| Tap { trial: TrialChoice::All, ..Tap::of(probe as u16) };
+    let taps: Vec<Tap> = spikes.map(of_all).into_iter().collect();
     sim.tap(&taps)?;
     let mut batch = 1;
-    run(sim, steps_of(args.warm_up.unwrap_or(100.0)), &mut batch, |_, _| {})?;
+    run(sim, steps_of(args.warm_up.unwrap_or(100.0)), &mut batch, |_, _, _| {})?;
     let steps = steps_of(args.duration.unwrap_or(1000.0));
     let counter = if let Device::Cuda(gpu) = device { EnergyCounter::open(gpu) } else { None };
     let joules = || counter.as_ref().and_then(EnergyCounter::joules);
     let n = sim.sets().first().map_or(0, |set| set.len) as usize;
     let (mut walls, mut counts, mut trains) = (vec![], vec![], vec![]);
-    let (mut before, mut energy) = (sim.digest(0), None);
+    let (mut before, mut energy) = (totals(sim), None);
     let kept = kept(sim);
     for _ in 0..args.repeats.max(1) {
         (counts, trains) = (vec![0_u32; n], vec![vec![]; n]);
-        before = sim.digest(0);
+        before = totals(sim);
         let (used, since) = (joules(), Instant::now());
-        run(sim, steps, &mut batch, |step, neuron| {
+        run(sim, steps, &mut batch, |trial, step, neuron| {
             counts[neuron] += 1;
-            if kept[neuron] {
+            if trial == TrialChoice::default() && kept[neuron] {
                 trains[neuron].push(step);
             }
         })?;
@@ -144,20 +154,18 @@ fn measure(sim: &mut dyn Simulation, args: &BenchArgs, device: &Device) -> Resul
     }
     walls.sort_by(f64::total_cmp);
     let wall_s = walls[walls.len() / 2];
-    let after = sim.digest(0);
-    let total = |(name, total): &(String, u64)| {
-        let old = before.totals.iter().find(|(other, _)| other == name).map_or(0, |(_, n)| *n);
-        (name.clone(), total - old)
-    };
-    let totals: Vec<(String, u64)> = after.totals.iter().map(total).collect();
+    let totals: Vec<(String, u64)> =
+        totals(sim).into_iter().zip(&before).map(|((name, after), (_, before))| (name, after - before)).collect();
     let events = totals.iter().find(|(name, n)| name == "synaptic_events" && *n > 0).map(|(_, n)| *n as f64);
-    let simulated = secs_per_step.map(|secs| secs * steps as f64);
+    let trials = sim.trials();
+    let simulated = secs_per_step.map(|secs| secs * steps as f64 * f64::from(trials));
     Ok(Row {
         device: String::new(),
+        trials,
         steps,
         wall_s,
         wall_s_range: (walls[0], walls[walls.len() - 1]),
-        steps_per_s: steps as f64 / wall_s,
+        steps_per_s: steps as f64 * f64::from(trials) / wall_s,
         realtime_factor: simulated.map(|secs| secs / wall_s),
         prepare_s: 0.0,
         start_s: 0.0,
@@ -166,16 +174,27 @@ fn measure(sim: &mut dyn Simulation, args: &BenchArgs, device: &Device) -> Resul
         energy_j: energy,
         nj_per_synaptic_event: energy.zip(events).map(|(joules, events)| joules * 1e9 / events),
         populations: simulated.map_or_else(Vec::new, |secs| populations(sim, &counts, &trains, secs)),
-        hash: after.hash,
+        hash: sim.digest(0).hash,
     })
 }
 
-/// Runs steps in batches and calls `found` with step and neuron of each spike.
+/// Returns the totals of a simulation, summed over its trials.
+fn totals(sim: &dyn Simulation) -> Vec<(String, u64)> {
+    let mut sums = sim.digest(0).totals;
+    for trial in 1..sim.trials() {
+        for (sum, (_, more)) in sums.iter_mut().zip(sim.digest(trial).totals) {
+            sum.1 += more;
+        }
+    }
+    sums
+}
+
+/// Runs steps in batches and calls `found` with trial, step and neuron of each spike.
 fn run(
     sim: &mut dyn Simulation,
     steps: u64,
     batch: &mut u64,
-    mut found: impl FnMut(u32, usize),
+    mut found: impl FnMut(TrialChoice, u32, usize),
 ) -> Result<(), SimError> {
     let (mut left, mut pass) = (steps, Pass::default());
     while left > 0 {
@@ -184,9 +203,9 @@ fn run(
         sim.advance(now as u32, &mut pass)?;
         let mut frame = Frame::default();
         sim.sample(&mut frame)?;
-        for (_, reading) in &frame.readings {
+        for (key, reading) in &frame.readings {
             if let Reading::Spikes(spikes) = reading {
-                spikes.iter().for_each(|spike| found(spike.step, spike.lane as usize));
+                spikes.iter().for_each(|spike| found(key.trial, spike.step, spike.lane as usize));
             }
         }
         left -= now;

@@ -9,9 +9,7 @@ use crate::{
     },
     kinds::Prepared,
     project::{Project, RunStart, RunWriter},
-    sim::{
-        BuildContext, Clock, Device, Digest, MemoryReport, Progress, SimError, Simulation, StepCount, Tap, TimeBase,
-    },
+    sim::{BuildContext, Clock, Digest, MemoryReport, Progress, SimError, Simulation, StepCount, Tap, TimeBase},
 };
 use std::{
     path::Path,
@@ -387,14 +385,6 @@ pub(super) fn start(
             Ok(prepared.start(seed, &chosen.device)?)
         }
         other => Ok(other?),
-    }
-}
-
-/// Returns the device for one of several concurrent simulations: one CPU thread, or the same GPU.
-pub(super) fn one_thread(device: &Device) -> Device {
-    match device {
-        Device::Cpu { .. } => Device::Cpu { threads: 1 },
-        gpu => gpu.clone(),
     }
 }
 

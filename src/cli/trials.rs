@@ -21,7 +21,7 @@ use crate::{
     kinds::Prepared,
     num::{digits, hash::StreamHash},
     project::{DeferredSync, RunFolder, RunStart, RunWriter, folder::trial_folder, spike_taps, write_atomic},
-    sim::{Clock, Device, Digest, Execution, Shape, Simulation, Tap},
+    sim::{Clock, Device, Digest, Execution, Shape, SimError, Simulation, Tap},
 };
 use serde_json::json;
 use std::{
@@ -153,18 +153,20 @@ struct Series<'a> {
 }
 
 impl Series<'_> {
-    /// Runs all trials. On the CPU, as many trials run concurrently as there are threads, each on one thread; on a GPU, one
-    /// trial runs at a time. Fails if a trial fails or the series was interrupted.
+    /// Runs all trials. On the CPU, as many trials run concurrently as there are threads, each on one thread; on a GPU, up to 16
+    /// whose memory fits, each with streams of its own. Fails if a trial fails or the series was interrupted.
     fn run(&self, first: Box<dyn Simulation>) -> Result<Vec<Trial>, CliError> {
-        let n_workers = match self.chosen.device {
-            Device::Cpu { threads } => (threads as u32).clamp(1, self.n),
-            Device::Cuda(_) => 1,
+        let n_workers = self.prepared.concurrent_trials(self.n as usize, &self.chosen.device)?;
+        // With several CPU threads, each simulation uses one of them. The first simulation, which has all, is then not reused.
+        let (first, device) = match &self.chosen.device {
+            Device::Cpu { threads } if n_workers > 1 && *threads > 1 => {
+                drop(first);
+                (None, Device::Cpu { threads: 1 })
+            }
+            device => (Some(first), device.clone()),
         };
-        let device = if n_workers > 1 { session::one_thread(&self.chosen.device) } else { self.chosen.device.clone() };
         let series = DeferredSync::new(self.folder);
-        // With several workers, each simulation uses one thread. The first simulation, which has all threads, is then not
-        // reused.
-        let first = Mutex::new((n_workers == 1).then_some(first));
+        let first = Mutex::new(first);
         let (next, done) = (AtomicU32::new(0), (0..self.n).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
         let results = Mutex::new(vec![]);
         let meter = ProgressLine::new();
@@ -246,7 +248,8 @@ impl Series<'_> {
         {
             return Ok(sim);
         }
-        Ok(self.prepared.start(seed, device)?)
+        let device = device.with_own_streams().map_err(SimError::from)?;
+        Ok(self.prepared.start(seed, &device)?)
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     Trial,
 };
 use crate::{
-    gpu::{Gpu, ModuleSpec},
+    gpu::{Gpu, GpuError, ModuleSpec},
     params::ParamWarning,
 };
 use std::{
@@ -48,6 +48,17 @@ impl Device {
             Self::Cpu { threads } => DeviceKind::Cpu { threads: *threads },
             Self::Cuda(_) => DeviceKind::Cuda,
         }
+    }
+
+    /// Returns the device for one of several simulations that run at a time: a GPU with streams of its own; the CPU as it is.
+    ///
+    /// # Errors
+    /// Fails if the driver cannot create the streams.
+    pub fn with_own_streams(&self) -> Result<Self, GpuError> {
+        Ok(match self {
+            Self::Cpu { .. } => self.clone(),
+            Self::Cuda(gpu) => Self::Cuda(gpu.with_new_streams()?),
+        })
     }
 }
 

@@ -25,14 +25,17 @@ pub trait Prepared: Send + Sync {
         self.start_with(seed, on, &Progress::default())
     }
     /// Starts trials that are stepped together, each with the seed of its draws and with changes of the parameters that need no
-    /// rebuild, such as interventions. On the CPU, as many trials as there are threads run at a time. Fails as
-    /// [`Prepared::start_with`] does, and if a change needs a rebuild or there is no trial.
+    /// rebuild, such as interventions. As many of them run at a time as [`Prepared::concurrent_trials`] returns. Fails as
+    /// [`Prepared::start_with`] does, if a change needs a rebuild and if there is no trial.
     fn start_trials(
         &self,
         trials: &[(u64, &[Change])],
         on: &Device,
         progress: &Progress,
     ) -> Result<Box<dyn Simulation>, SimError>;
+    /// Returns how many of `n` trials run at a time on a device, at least 1: on the CPU one per thread, on a GPU those whose
+    /// predicted memory fits, at most 16. Fails if the device is lost.
+    fn concurrent_trials(&self, n: usize, on: &Device) -> Result<usize, SimError>;
     /// Performs the checks of starting a simulation and tapping these probes, without allocating the simulation. Fails if
     /// starting or tapping would fail.
     fn check(&self, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError>;
@@ -48,6 +51,9 @@ pub trait Prepared: Send + Sync {
     /// Returns the setup of the kind ([`Kind::Setup`]), for [`InputData`](crate::sim::InputData).
     fn setup(&self) -> Arc<dyn std::any::Any + Send + Sync>;
 }
+
+/// Maximum number of trials that are stepped at a time on one GPU, each by a host thread of its own.
+const MAX_CONCURRENT_ON_GPU: usize = 16;
 
 /// Implementation of [`Prepared`] for one kind.
 pub(in crate::kinds) struct PreparedKind<K: Kind> {
@@ -108,12 +114,17 @@ impl<K: Kind<Params: Send + Sync, Setup: 'static> + 'static> PreparedKind<K> {
     /// the memory does not fit.
     fn prepare_device(&self, n_trials: u64, on: &Device) -> Result<(), SimError> {
         let Device::Cuda(gpu) = on else { return Ok(()) };
-        let one = self.predict(DeviceKind::Cuda);
-        let mut all = one.clone();
-        (1..n_trials).for_each(|_| all += one.of_another_trial(K::SHARED_MEMORY));
-        fits(&all, gpu.memory()?)?;
+        fits(&self.predict_trials(n_trials), gpu.memory()?)?;
         gpu.expect_modules(&K::loaded_modules(&self.params, gpu));
         Ok(())
+    }
+
+    /// Returns the predicted memory of several trials on a GPU.
+    fn predict_trials(&self, n: u64) -> MemoryReport {
+        let one = self.predict(DeviceKind::Cuda);
+        let mut all = one.clone();
+        (1..n).for_each(|_| all += one.of_another_trial(K::SHARED_MEMORY));
+        all
     }
 
     /// Returns a function that checks whether the kind accepts other parameters with this setup.
@@ -146,20 +157,32 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
         if trials.is_empty() {
             return Err(SimError::Input("there is no trial to start".into()));
         }
+        let at_once = self.concurrent_trials(trials.len(), on)?;
         self.prepare_device(trials.len() as u64, on)?;
-        // Trials on the CPU share the threads; a GPU runs one trial after another.
-        let (own, at_once) = match on {
-            Device::Cpu { threads } => (Device::Cpu { threads: (threads / trials.len()).max(1) }, *threads),
-            Device::Cuda(_) => (on.clone(), 1),
-        };
         let start = |(seed, changes): &(u64, &[Change])| {
             if progress.is_cancelled() {
                 return Err(SimError::Cancelled);
             }
+            let own = match on {
+                Device::Cpu { threads } => Device::Cpu { threads: (threads / trials.len()).max(1) },
+                Device::Cuda(_) => on.with_own_streams()?,
+            };
             self.start_trial(&self.changed(changes)?, *seed, &own, progress)
         };
         let sims = trials.iter().map(start).collect::<Result<Vec<_>, _>>()?;
         Ok(Box::new(TrialSet::new(sims, K::SHARED_MEMORY, at_once)))
+    }
+
+    fn concurrent_trials(&self, n: usize, on: &Device) -> Result<usize, SimError> {
+        let most = match on {
+            Device::Cpu { threads } => n.min(*threads),
+            Device::Cuda(gpu) => {
+                let memory = gpu.memory()?;
+                let does_fit = |n: &usize| fits(&self.predict_trials(*n as u64), memory).is_ok();
+                (1..=n.min(MAX_CONCURRENT_ON_GPU)).rev().find(does_fit).unwrap_or(1)
+            }
+        };
+        Ok(most.max(1))
     }
 
     fn check(&self, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError> {
