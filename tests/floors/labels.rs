@@ -14,6 +14,7 @@ const DEBUG_FORMATS: &[(&str, &str)] = &[
 
 /// Files that use the path of a parameter as an address, with the number of uses. Texts use `titles::title`.
 const ADDRESSES: &[(&str, usize)] = &[
+    ("document/activity/nodes.rs", 1),
     ("document/live/input_data.rs", 1),
     ("document/run_groups.rs", 1),
     ("document/sweep/parameter.rs", 1),

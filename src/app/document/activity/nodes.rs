@@ -2,7 +2,10 @@
 
 use super::{ActivityNotice, RUNAWAY_HZ, WINDOW_SECS};
 use crate::{
-    app::document::graph::{Graph, GraphLists},
+    app::{
+        document::graph::{Graph, GraphLists},
+        kit::text,
+    },
     kinds::Model,
     params::{ParamId, Params},
     sim::{Column, ElementSet},
@@ -92,9 +95,10 @@ impl Advisor<'_> {
         Some(self.params.path(id))
     }
 
-    fn noun(&self) -> String {
-        let noun = &self.graph.nouns[0];
-        noun.chars().next().map_or_else(String::new, |first| first.to_uppercase().chain(noun.chars().skip(1)).collect())
+    /// Returns the noun and the name of a node; the name alone if it begins with the noun.
+    fn subject(&self, name: &str) -> String {
+        let noun = text::title(&self.graph.nouns[0]);
+        if name.starts_with(&noun) { name.to_owned() } else { format!("{noun} {name}") }
     }
 
     fn silent(&self, node: usize, name: &str, secs: f64) -> ActivityNotice {
@@ -108,7 +112,7 @@ impl Advisor<'_> {
             (true, Some(weight)) => format!("Raise the weight of a {edge} to it ({weight}), or add an input"),
             (true, None) => format!("Nothing excites it: add an input, or a {edge} to it"),
         };
-        let text = format!("{} {name} is silent: no spike in the newest {secs:.1} s. {advice}", self.noun());
+        let text = format!("{} is silent: no spike in the newest {secs:.1} s. {advice}", self.subject(name));
         ActivityNotice { text, parameter: inputs.into_iter().next().or(weight) }
     }
 
@@ -123,7 +127,7 @@ impl Advisor<'_> {
             (true, Some(weight)) => format!("Lower the weight of a {edge} to it ({weight})"),
             (true, None) => "Nothing excites it: check its own parameters and the stimuli".to_owned(),
         };
-        let text = format!("{} {name} runs away: its mean rate is {rate:.0} Hz. {advice}", self.noun());
+        let text = format!("{} runs away: its mean rate is {rate:.0} Hz. {advice}", self.subject(name));
         ActivityNotice { text, parameter: weight.or_else(|| inputs.into_iter().next()) }
     }
 

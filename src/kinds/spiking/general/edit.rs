@@ -20,7 +20,7 @@ pub fn plan_after(params: &Params, now: &Plan, change: &Change) -> Result<Option
     if !same_network {
         return Ok(Some(now.clone()));
     }
-    let mut next = plan::plan(&new)?;
+    let mut next = plan::with_files_of(&new, now)?;
     let units = |plan: &Plan| plan.populations.iter().map(|p| p.exponents).collect::<Vec<_>>();
     if units(&next) != units(now) {
         return Ok(None);

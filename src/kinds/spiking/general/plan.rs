@@ -190,6 +190,11 @@ pub fn plan(params: &Params) -> Result<Plan, SimError> {
     with_files(params, &[])
 }
 
+/// Makes the plan of the parameters with the edge lists of another plan. Fails as [`plan`] does.
+pub fn with_files_of(params: &Params, other: &Plan) -> Result<Plan, SimError> {
+    with_files(params, &other.projections.iter().map(|p| p.file).collect::<Vec<_>>())
+}
+
 /// Makes the plan of the parameters and of the edge lists that were read, by projection. Fails as [`plan`] does.
 pub fn with_files(params: &Params, files: &[Option<FileFacts>]) -> Result<Plan, SimError> {
     let dt_ms = params.rules.dt;

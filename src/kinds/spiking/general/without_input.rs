@@ -88,7 +88,7 @@ mod tests {
     fn populations_that_spike_without_input_are_not_named() {
         let none = Vec::<String>::new();
         for edit in [
-            "populations.2.v_start=uniform(-70, -50)",
+            "populations.2.v_start=uniform(-70, -49)",
             "populations.2.model=Cuba",
             "populations.2.model.e_l=-49",
             // 15 mV above rest need 375 pA at 10 ms and 250 pF.

@@ -62,8 +62,9 @@ impl GeneralSim {
         workers: usize,
         progress: &Progress,
     ) -> Result<Self, SimError> {
-        let plan = plan::plan(params)?;
-        let connections = setup.rules()?.connections(workers, progress)?;
+        let network = setup.rules()?;
+        let plan = plan::with_files_of(params, &network.plan)?;
+        let connections = network.connections(workers, progress)?;
         let host = HostState::new(params, context, setup)?;
         let delays = plan.projections.iter().map(|p| u64::from(p.delay_min));
         let window = delays.clone().min().unwrap_or(WINDOW).min(WINDOW);
