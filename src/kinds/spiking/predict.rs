@@ -2,7 +2,11 @@
 
 use super::{
     cpu::{self, neuron_store::NeuronStore, partitioning::Arrivals, ring_buffer::RingBuffer},
-    general::{self, cpu::step::ARRAYS, plan},
+    general::{
+        self, Plasticity,
+        cpu::step::ARRAYS,
+        plan::{self, Plan, ProjectionPlan},
+    },
     measure::RunningRate,
     params::{Params, Source, StatePrecision},
     setup::Setup,
@@ -97,7 +101,26 @@ pub fn rules(params: &Params, on: DeviceKind) -> MemoryReport {
     }
     report.host("measurements", n * size_of::<RunningRate>() as u64);
     report.host("names and positions", n * 4);
+    let plasticity = if let DeviceKind::Cpu { threads } = on { plasticity(&plan, threads) } else { 0 };
+    if plasticity > 0 {
+        report.host("plasticity", plasticity);
+    }
     report
+}
+
+/// Returns the memory of the plastic synapses on the CPU, bytes.
+fn plasticity(plan: &Plan, threads: usize) -> u64 {
+    let blocks = plan.stride / plan::BLOCK;
+    let of = |p: &ProjectionPlan| {
+        let Some(of) = &p.plasticity else { return 0 };
+        let [n_from, n_to] = [p.from, p.to].map(|p| u64::from(plan.populations[p].n));
+        let parts = (threads as u64).clamp(1, blocks.into()).min(n_to.div_ceil(plan::BLOCK.into()));
+        let has_triplets = matches!(of.rule, Plasticity::Triplet(_));
+        let synapses = p.synapses * 4 * (u64::from(of.rule.w_max().is_some()) + u64::from(of.interval > 0));
+        let history = n_to * (8 + u64::from(of.depth) * if has_triplets { 12 } else { 8 });
+        synapses + parts * n_from * 32 + if of.depth > 0 { history } else { 0 }
+    };
+    plan.projections.iter().map(of).sum()
 }
 
 /// Returns the temporary memory of the generator of a balanced network: the presynaptic neuron of every connection.

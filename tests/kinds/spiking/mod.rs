@@ -9,6 +9,8 @@ mod device;
 mod golden_spiking;
 pub mod leaky;
 mod non_finite;
+mod plasticity;
+mod plasticity_weights;
 mod rules;
 pub mod small_network;
 mod steps;

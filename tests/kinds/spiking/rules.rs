@@ -9,7 +9,7 @@ use neuropil::{
 use std::path::Path;
 
 /// Reads a project of the folder `projects`, with other parameters.
-fn model(project: &str, edits: &[&str]) -> Model {
+pub fn model(project: &str, edits: &[&str]) -> Model {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("projects/{project}.ron"));
     let text = std::fs::read_to_string(path).expect("a file");
     let (project, warnings) = neuropil::project::read(&text).expect("a project");
@@ -19,12 +19,12 @@ fn model(project: &str, edits: &[&str]) -> Model {
     model
 }
 
-fn cpu() -> Device {
+pub fn cpu() -> Device {
     Device::Cpu { threads: std::thread::available_parallelism().map_or(1, usize::from).min(4) }
 }
 
 /// Runs a network for a number of steps of 0.1 ms and returns its spikes.
-fn spikes(model: &Model, device: &Device, seed: u64, steps: u32) -> (Box<dyn Simulation>, Vec<Spike>) {
+pub fn spikes(model: &Model, device: &Device, seed: u64, steps: u32) -> (Box<dyn Simulation>, Vec<Spike>) {
     let context = BuildContext { seed, ..BuildContext::default() };
     let mut sim = model.build(&context, device, &Progress::default()).expect("built");
     sim.tap(&[Tap::of(neuropil::kinds::spiking::probes::SPIKES)]).expect("tapped");
@@ -41,7 +41,7 @@ fn spikes(model: &Model, device: &Device, seed: u64, steps: u32) -> (Box<dyn Sim
 
 /// Returns the mean rate in Hz of the neurons `first..end`, and the mean coefficient of variation of the intervals of those with
 /// more than 5 spikes, from a step on.
-fn statistics(spikes: &[Spike], (first, end): (u32, u32), since: u32, steps: u32) -> (f64, f64) {
+pub fn statistics(spikes: &[Spike], (first, end): (u32, u32), since: u32, steps: u32) -> (f64, f64) {
     let mut times = vec![vec![]; (end - first) as usize];
     let own = spikes.iter().filter(|s| s.step >= since && (first..end).contains(&s.lane));
     own.for_each(|s| times[(s.lane - first) as usize].push(f64::from(s.step)));

@@ -1,6 +1,9 @@
 //! Edits of a running network from rules.
 
-use super::plan::{self, Plan};
+use super::{
+    Projection,
+    plan::{self, Plan},
+};
 use crate::{
     kinds::spiking::params::Params,
     params::{Change, Params as _},
@@ -15,8 +18,8 @@ pub fn plan_after(params: &Params, now: &Plan, change: &Change) -> Result<Option
     if !new.set(change) || new == *params {
         return Ok(Some(now.clone())); // reported by the check of the change
     }
-    let same_network = (&new.populations.len(), &new.projections, new.rules.dt)
-        == (&params.populations.len(), &params.projections, params.rules.dt);
+    let same_network =
+        (new.populations.len(), new.rules.dt) == (params.populations.len(), params.rules.dt) && same_rows(&new, params);
     if !same_network {
         return Ok(Some(now.clone()));
     }
@@ -25,6 +28,16 @@ pub fn plan_after(params: &Params, now: &Plan, change: &Change) -> Result<Option
     if units(&next) != units(now) {
         return Ok(None);
     }
+    let rules: Vec<_> = next.projections.iter().map(|p| p.plasticity.clone()).collect();
     next.projections.clone_from(&now.projections);
+    next.projections.iter_mut().zip(rules).for_each(|(p, rule)| p.plasticity = rule);
     Ok(Some(next))
+}
+
+/// Whether projections differ at most in parameters of their plasticity.
+fn same_rows(a: &Params, b: &Params) -> bool {
+    let is_same = |(a, b): (&Projection, &Projection)| {
+        a.plasticity.is_same_type(&b.plasticity) && Projection { plasticity: b.plasticity.clone(), ..a.clone() } == *b
+    };
+    a.projections.len() == b.projections.len() && a.projections.iter().zip(&b.projections).all(is_same)
 }

@@ -57,9 +57,14 @@ pub fn choose(
     let mut bounds = vec![[Bound::default(); RECEPTORS]; populations.len()];
     for p in projections.iter() {
         let typical = p.weight.quantile(0.5).abs() * p.file.map_or(1.0, |file| file.typical);
+        let w_max = p.plasticity.as_ref().and_then(|of| of.rule.w_max());
+        // Plastic synapses that begin at 0 have weights of this order later.
+        let typical = if typical == 0.0 { w_max.unwrap_or(0.0) / 16.0 } else { typical };
         let is_known = p.file.is_some() || !matches!(p.rule, ConnectionRule::FromFile(_));
         let bound = &mut bounds[p.to][p.receptor];
-        bound.add(largest(p) * in_degree(p, populations), if is_known { typical } else { 0.0 });
+        let of_start = largest(p) * in_degree(p, populations);
+        let of_learning = w_max.map_or(0.0, |w_max| w_max * n_inputs(p, populations));
+        bound.add(of_start.max(of_learning), if is_known { typical } else { 0.0 });
         bound.of_files = bound.of_files.max(p.file.and_then(|file| file.exponent));
     }
     for (at, input) in inputs {
@@ -121,6 +126,15 @@ fn in_degree(p: &ProjectionPlan, populations: &[PopulationPlan]) -> f64 {
         ConnectionRule::FixedOutDegree(_) | ConnectionRule::FixedTotal(_) => random(p.synapses as f64 / to),
         // The values of a file multiply the weight.
         ConnectionRule::FromFile(_) => p.file.map_or(0.0, |file| file.largest_input),
+    }
+}
+
+/// Returns an upper bound on the number of inputs of a neuron.
+fn n_inputs(p: &ProjectionPlan, populations: &[PopulationPlan]) -> f64 {
+    match p.rule {
+        // A pair of neurons may have several rows in a file.
+        ConnectionRule::FromFile(_) => p.synapses as f64,
+        _ => in_degree(p, populations),
     }
 }
 

@@ -31,6 +31,7 @@
 //! | [`cuda`] | the same step on an NVIDIA GPU |
 //! | [`edit`] | edits while a network runs |
 //! | [`forecast`] | prediction of a network for the graph editor |
+//! | [`plasticity`] | plasticity of synapses: rules, order of events, layout |
 //! | [`without_input`] | warnings about populations that cannot spike |
 //! | [`saved`] | saved states, independent of threads and backend |
 
@@ -47,6 +48,7 @@ pub mod fixed_point;
 pub mod forecast;
 pub mod network;
 pub mod plan;
+pub mod plasticity;
 mod population;
 mod positions;
 mod projection;
@@ -56,5 +58,6 @@ pub mod rows;
 mod rule_size;
 pub mod saved;
 pub mod without_input;
+pub use plasticity::Plasticity;
 pub use population::*;
 pub use projection::*;

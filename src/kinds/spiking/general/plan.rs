@@ -3,7 +3,11 @@
 
 use super::{
     ConnectionRule, ExternalInput, InputSource, Placement, PointNeuron, Population, Projection, Receptor,
-    RefractoryInput, edge_file::FileFacts, fixed_point, rule_size,
+    RefractoryInput,
+    edge_file::FileFacts,
+    fixed_point,
+    plasticity::plan::{self as plasticity, PlasticityPlan},
+    rule_size,
 };
 use crate::{
     kinds::spiking::params::Params,
@@ -89,6 +93,8 @@ pub struct ProjectionPlan {
     pub synapses: u64,
     /// Edge list of the projection; `None` for other rules, and before the file is read.
     pub file: Option<FileFacts>,
+    /// Plasticity of the synapses; `None` if they are static.
+    pub plasticity: Option<PlasticityPlan>,
 }
 
 impl ProjectionPlan {
@@ -321,9 +327,24 @@ fn projection(
     }
     let rule = of.rule.clone();
     let (weight, delay, format) = (of.weight, of.delay, WeightFormat::Wide);
-    let mut plan =
-        ProjectionPlan { from, to, rule, weight, format, delay, delay_min, delays, receptor: 0, synapses, file };
-    plan.receptor = receptor(of.receptor, plan.median_weight());
+    let (receptor_of, plasticity) = (of.receptor, None);
+    let mut plan = ProjectionPlan {
+        from,
+        to,
+        rule,
+        weight,
+        format,
+        delay,
+        delay_min,
+        delays,
+        receptor: 0,
+        synapses,
+        file,
+        plasticity,
+    };
+    plan.receptor = receptor(receptor_of, plan.median_weight());
+    let spans = (delay_min, delays);
+    plan.plasticity = plasticity::plan(&of.plasticity, of.axonal_delay, dt_ms, spans, plan.median_weight())?;
     Ok(plan)
 }
 

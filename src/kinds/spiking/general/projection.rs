@@ -1,5 +1,6 @@
 //! Projections and external input of a network from rules.
 
+use super::plasticity::Plasticity;
 use crate::{
     choices, one_of, params,
     params::{Distribution, PathText, one_of::NoParameters},
@@ -166,6 +167,16 @@ params! {
         /// Receptor of the postsynaptic neurons.
         #[param(title = "Receptor", apply = Rebuild)]
         receptor: Receptor = Receptor::BySign,
+
+        /// Plasticity of the synapses.
+        #[param(title = "Plasticity", apply = Rebuild)]
+        plasticity: Plasticity = Plasticity::Static(NoParameters {}),
+
+        /// Part of the delay before the synapse, rounded to time steps; the rest, at least one step, is dendritic. Postsynaptic spikes
+        /// reach the synapse after the dendritic part.
+        #[param(title = "Axonal delay", unit = Ms, range = 0.0..=20.0, hard = 0.0..=1000.0, symbol = "d_a", apply = Rebuild)]
+        #[show_if(|s| !matches!(s.plasticity, Plasticity::Static(_) | Plasticity::TsodyksMarkram(_)))]
+        axonal_delay: f64 = 0.0,
     }
 }
 

@@ -2,8 +2,10 @@
 //! connections: they are made again and compared.
 
 use super::{
+    connections::Connections,
     cpu::{GeneralSim, partition::NEVER, step::ARRAYS},
     plan::Plan,
+    plasticity::{part::Part, saved as plasticity},
 };
 use crate::{
     kinds::spiking::{
@@ -32,6 +34,8 @@ pub struct State {
     pub spikes: Vec<(u64, Vec<u32>)>,
     /// Manual kicks for the next step.
     pub manual_kicks: Vec<(u32, f32)>,
+    /// States of the plastic projections.
+    pub plasticity: Vec<plasticity::State>,
 }
 
 /// Returns the number of most recent steps whose spikes may be in transit: the largest smallest delay of a projection.
@@ -39,7 +43,14 @@ pub fn in_transit(plan: &Plan) -> u64 {
     plan.projections.iter().map(|p| u64::from(p.delay_min)).max().unwrap_or(0)
 }
 
-/// Creates a snapshot that suffices to continue bit for bit.
+/// Returns the states of the plastic projections.
+fn plastic(sim: &GeneralSim) -> Vec<plasticity::State> {
+    let parts = |i: usize| -> Vec<&Part> { sim.partitions.iter().filter_map(|p| p.plastic[i].as_ref()).collect() };
+    let all = (0..sim.plan.projections.len()).map(|i| (i, parts(i)));
+    all.filter(|(_, parts)| !parts.is_empty()).map(|(i, parts)| plasticity::state_of(i, &parts)).collect()
+}
+
+/// Creates a snapshot that suffices to continue bit for bit. Plastic synapses must be up to date.
 pub(super) fn write(sim: &GeneralSim) -> Snapshot {
     let step = sim.host.step;
     let slots = u64::from(sim.plan.slots);
@@ -57,6 +68,7 @@ pub(super) fn write(sim: &GeneralSim) -> Snapshot {
         arrivals,
         spikes: sent.map(|s| (s, sim.rings.iter().flat_map(|ring| ring.read(s).spikes.clone()).collect())).collect(),
         manual_kicks: sim.host.manual_kicks.clone(),
+        plasticity: plastic(sim),
     };
     compose(&sim.plan, sim.connections.hash.0, state, &sim.host.measurements)
 }
@@ -76,12 +88,19 @@ pub fn compose(plan: &Plan, hash: u64, state: State, measurements: &Measurements
     out.list("in_transit.neurons", state.spikes.into_iter().flat_map(|(_, lanes)| lanes).collect());
     let (neurons, weights) = state.manual_kicks.into_iter().unzip();
     write_kicks::<f32>(&mut out, neurons, weights);
+    state.plasticity.into_iter().for_each(|of| plasticity::write(&mut out, of));
     measurements.write(&mut out);
     out
 }
 
-/// Parses a state of this network. Fails if the time step or the connections differ, or the contents are inconsistent.
-pub fn parse(plan: &Plan, hash: u64, from: &Snapshot) -> Result<(State, Counted), SimError> {
+/// Returns the number of synapses of each projection.
+pub fn synapses(connections: &Connections) -> Vec<u64> {
+    connections.rows.iter().map(|rows| rows.words.len() as u64).collect()
+}
+
+/// Parses a state of this network; `synapses` are the numbers of synapses by projection. Fails if the time step or the
+/// connections differ, or the contents are inconsistent.
+pub fn parse(plan: &Plan, hash: u64, synapses: &[u64], from: &Snapshot) -> Result<(State, Counted), SimError> {
     from.expect_model(MODEL)?;
     if from.read_number::<f64>("dt_ms")?.to_bits() != plan.dt_ms.to_bits() {
         return Err(misfit("it was saved with another time step"));
@@ -108,6 +127,7 @@ pub fn parse(plan: &Plan, hash: u64, from: &Snapshot) -> Result<(State, Counted)
         rest = later;
     }
     let manual_kicks = read_kicks(from, plan.n)?;
+    let plasticity = plasticity::parse(plan, synapses, from)?;
     let counted = Counted::read(from, step)?;
     let ascending = |lanes: &[u32]| lanes.is_sorted_by(|a, b| a < b) && lanes.last().is_none_or(|i| *i < plan.n);
     let fits = rest.is_empty()
@@ -116,12 +136,12 @@ pub fn parse(plan: &Plan, hash: u64, from: &Snapshot) -> Result<(State, Counted)
     if !fits {
         return Err(inconsistent());
     }
-    Ok((State { step, arrays, last_spike, arrivals, spikes, manual_kicks }, counted))
+    Ok((State { step, arrays, last_spike, arrivals, spikes, manual_kicks, plasticity }, counted))
 }
 
 /// Restores a state; on `Err` the simulation is unchanged.
 pub(super) fn read(sim: &mut GeneralSim, from: &Snapshot) -> Result<(), SimError> {
-    let (state, counted) = parse(&sim.plan, sim.connections.hash.0, from)?;
+    let (state, counted) = parse(&sim.plan, sim.connections.hash.0, &synapses(&sim.connections), from)?;
     let (n, step) = (sim.plan.n as usize, state.step);
     for (partition, ring) in sim.partitions.iter_mut().zip(&mut sim.rings) {
         let range = partition.range();
@@ -142,6 +162,10 @@ pub(super) fn read(sim: &mut GeneralSim, from: &Snapshot) -> Result<(), SimError
         for (sent, lanes) in &state.spikes {
             ring.write(*sent).spikes = lanes.iter().copied().filter(|i| range.contains(i)).collect();
         }
+    }
+    for of in &state.plasticity {
+        let parts = sim.partitions.iter_mut().filter_map(|p| p.plastic[of.projection].as_mut());
+        plasticity::restore(of, &mut parts.collect::<Vec<_>>());
     }
     sim.host.step = step;
     sim.host.manual_kicks = state.manual_kicks;

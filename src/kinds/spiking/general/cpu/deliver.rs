@@ -63,8 +63,10 @@ impl Arrivals {
         }
     }
 
+    /// Adds `weight(i)` to the sum of the target of each word `i`. `step` is the step in which the smallest delay of the projection
+    /// ends.
     #[inline(always)]
-    fn add(&mut self, step: u64, words: &[u32], to: Destination, weight: impl Fn(usize) -> i32) {
+    pub fn add(&mut self, step: u64, words: &[u32], to: Destination, weight: impl Fn(usize) -> i32) {
         let first = to.first as usize;
         if to.has_delays {
             let base = to.receptor * self.len + to.at;

@@ -14,6 +14,10 @@ use super::{
     coefficients::Coefficients,
     connections::Connections,
     plan::{self, Plan},
+    plasticity::{
+        laws::Rule,
+        part::{Part, Projection},
+    },
 };
 use crate::{
     gpu::Pass,
@@ -37,6 +41,11 @@ const STRETCH: u64 = 64;
 /// Minimum work per window, in nanoseconds, for parallel execution.
 const PARALLEL_THRESHOLD_NS: u64 = 30_000;
 
+/// Returns the rules of the plastic projections, by projection.
+fn rules(plan: &Plan) -> Vec<Option<Rule>> {
+    plan.projections.iter().map(|p| p.plasticity.as_ref().map(|of| Rule::new(of, plan.dt_ms))).collect()
+}
+
 /// A network from rules on the CPU.
 pub struct GeneralSim {
     pub(super) host: HostState<f32>,
@@ -44,6 +53,8 @@ pub struct GeneralSim {
     pub(super) plan: Plan,
     pub(super) connections: Arc<Connections>,
     coefficients: Coefficients,
+    /// Rules of the plastic projections, by projection.
+    rules: Vec<Option<Rule>>,
     stimuli: ActiveStimuli<f32>,
     pub(super) partitions: Vec<Partition>,
     pub(super) rings: Vec<RingBuffer>,
@@ -73,6 +84,7 @@ impl GeneralSim {
         let mut sim = Self {
             stimuli: host.plan.at(0, plan.n),
             coefficients: Coefficients::default(),
+            rules: rules(&plan),
             rings: parts.iter().map(|_| RingBuffer::new(kept as usize)).collect(),
             partitions: parts.into_iter().enumerate().map(|(i, part)| Partition::new(i, part, &plan)).collect(),
             window,
@@ -81,6 +93,9 @@ impl GeneralSim {
             plan,
             connections,
         };
+        for partition in &mut sim.partitions {
+            partition.connect(&sim.plan, &sim.connections, &sim.rules);
+        }
         sim.start();
         Ok(sim)
     }
@@ -98,6 +113,33 @@ impl GeneralSim {
             };
             partition.start(potential, seed);
         }
+        self.each_plastic(|plan, part, of| part.start(of, plan.projections[of.index].receptor == 1));
+    }
+
+    /// Calls `change` for the plastic synapses of each projection in each partition.
+    fn each_plastic(&mut self, mut change: impl FnMut(&Plan, &mut Part, Projection<'_>)) {
+        for (index, part) in self.partitions.iter_mut().flat_map(|p| p.plastic.iter_mut().enumerate()) {
+            let of = partition::plastic(&self.plan, &self.connections, &self.rules, index);
+            if let Some((part, of)) = part.as_mut().zip(of) {
+                change(&self.plan, part, of);
+            }
+        }
+    }
+
+    /// Brings all plastic synapses up to date, which changes no later result.
+    pub(super) fn bring_up_to_date(&mut self) {
+        let step = self.host.step;
+        self.each_plastic(|_, part, of| part.bring_up_to_date(step, of));
+    }
+
+    /// Uses another plan with the same connections.
+    fn replace_plan(&mut self, plan: Plan) {
+        let rules = rules(&plan);
+        if rules != self.rules {
+            self.bring_up_to_date();
+            self.rules = rules;
+        }
+        self.plan = plan;
     }
 
     /// Applies the stimuli that are active from this step on, and the current parameters.
@@ -134,6 +176,7 @@ impl GeneralSim {
             plan: &self.plan,
             connections: &self.connections,
             coefficients: &self.coefficients,
+            rules: &self.rules,
             seed: self.host.context.seed,
             stimuli: &self.stimuli,
             rings: &self.rings,
@@ -155,6 +198,7 @@ impl GeneralSim {
         self.host.manual_kicks.clear();
         for partition in &mut self.partitions {
             pass.join(&mut partition.pass);
+            self.host.measurements.hash.push_sum(std::mem::take(&mut partition.delivered.0));
         }
         let delivered = (self.host.measurements.events - events) / steps.max(1);
         self.work_per_step = 2 * delivered + u64::from(self.plan.n) * (1 + 4 * u64::from(!self.plan.inputs.is_empty()));

@@ -16,10 +16,12 @@ use crate::{
             coefficients::{Coefficients, index::REST},
             connections::Connections,
             plan::{BLOCK, Drive, Plan},
+            plasticity::{laws::Rule, part},
         },
         stimuli::ActiveStimuli,
     },
     num::{
+        hash::StreamHash,
         poisson::counts_of_steps,
         prefetch,
         rng::{Draw, Purpose},
@@ -40,6 +42,8 @@ pub struct Shared<'a> {
     pub connections: &'a Connections,
     /// Coefficients under the active stimuli.
     pub coefficients: &'a Coefficients,
+    /// Rules of the plastic projections, by projection.
+    pub rules: &'a [Option<Rule>],
     /// Seed of the draws.
     pub seed: u64,
     /// Stimuli that are active in these steps.
@@ -67,6 +71,25 @@ pub struct Segment {
     pub at: usize,
     synapses: Synapses,
     drops: bool,
+}
+
+impl<'a> Shared<'a> {
+    /// Returns the inputs of updates of a plastic projection; `None` if it is static.
+    fn plastic(&self, index: usize) -> Option<part::Projection<'a>> {
+        plastic(self.plan, self.connections, self.rules, index)
+    }
+}
+
+/// Returns the inputs of updates of a plastic projection; `None` if it is static.
+pub fn plastic<'a>(
+    plan: &Plan,
+    connections: &'a Connections,
+    rules: &'a [Option<Rule>],
+    index: usize,
+) -> Option<part::Projection<'a>> {
+    let (of, rule) = (&plan.projections[index], rules[index].as_ref()?);
+    let exponent = plan.populations[of.to].exponents[of.receptor];
+    Some(part::Projection { index, rows: &connections.rows[index], rule, exponent })
 }
 
 impl Segment {
@@ -98,6 +121,10 @@ pub struct Partition {
     pub arrivals: Arrivals,
     /// Step of each neuron's last spike, or [`NEVER`].
     pub last_spike: Vec<u64>,
+    /// Plastic synapses onto the neurons, by projection; `None` for static projections and those to other partitions.
+    pub plastic: Vec<Option<part::Part>>,
+    /// Sum of the hashes of delivered plastic weights since it was last collected.
+    pub delivered: StreamHash,
     /// Traced neurons, ascending, by index among all neurons.
     pub traced: Vec<u32>,
     /// Array indices of the neurons that receive no input.
@@ -157,6 +184,8 @@ impl Partition {
             state: std::array::from_fn(|_| vec![0.0; len]),
             arrivals: Arrivals::new(len, plan.slots),
             last_spike: vec![NEVER; len],
+            plastic: vec![],
+            delivered: StreamHash(0),
             traced: vec![],
             closed: vec![],
             counts: vec![],
@@ -197,6 +226,15 @@ impl Partition {
         }
     }
 
+    /// Creates the plastic synapses onto the neurons, without their start values.
+    pub fn connect(&mut self, plan: &Plan, connections: &Connections, rules: &[Option<Rule>]) {
+        let part = |i: usize| {
+            let segment = self.segments.iter().find(|s| s.population == plan.projections[i].to)?;
+            part::Part::new(plan, i, &connections.rows[i], rules[i].as_ref(), &segment.neurons)
+        };
+        self.plastic = (0..plan.projections.len()).map(part).collect();
+    }
+
     /// Applies stimuli or parameters between two steps.
     pub fn apply(&mut self, stimuli: &ActiveStimuli<f32>) {
         self.kick_generator.forget();
@@ -228,7 +266,11 @@ impl Partition {
     fn deliver(&mut self, step: u64, shared: &Shared<'_>) -> u32 {
         let is_whole = shared.rings.len() == 1;
         let mut events = 0;
-        for (projection, rows) in shared.plan.projections.iter().zip(&shared.connections.rows) {
+        for (index, (projection, rows)) in shared.plan.projections.iter().zip(&shared.connections.rows).enumerate() {
+            let mut plastic = self.plastic[index].as_mut().zip(shared.plastic(index));
+            if let Some((part, of)) = &mut plastic {
+                part.before_step(step, *of);
+            }
             let sent = step.checked_sub(projection.delay_min.into());
             let segment = self.segments.iter().find(|s| s.population == projection.to);
             let (Some(sent), Some(segment)) = (sent, segment) else { continue };
@@ -254,6 +296,11 @@ impl Partition {
                         continue;
                     }
                     let source = pre - from.first;
+                    if let Some((part, of)) = &mut plastic {
+                        let row = (step, source);
+                        events += part.deliver(row, *of, (to, gain), &mut self.arrivals, &mut self.delivered);
+                        continue;
+                    }
                     let part = if is_whole { rows.range(source) } else { part_of(rows, source, &segment.neurons) };
                     events += part.len() as u32;
                     self.arrivals.deliver(step, rows, part, to, gain);
@@ -327,6 +374,12 @@ impl Partition {
             for i in self.outcome.spikes.iter().filter(|i| **i < n) {
                 spikes.push(segment.range().start + i);
                 self.last_spike[segment.at + *i as usize] = step;
+            }
+            for (part, rule) in
+                self.plastic.iter_mut().zip(shared.rules).filter_map(|(p, r)| p.as_mut().zip(r.as_ref()))
+            {
+                let own = self.outcome.spikes.iter().filter(|i| part.population == segment.population && **i < n);
+                own.for_each(|i| part.history.record(*i as usize, step as u32, rule));
             }
             if self.outcome.is_lost {
                 let potentials = &self.state[U][segment.at..segment.at + n as usize];

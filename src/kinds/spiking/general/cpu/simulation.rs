@@ -34,7 +34,7 @@ impl HostSim for GeneralSim {
         if matches!(self.host.edit(change)?, Edit::Rebuild) {
             return Ok(Effect::NeedsRebuild);
         }
-        self.plan = plan;
+        self.replace_plan(plan);
         self.host.stimuli_changed = true;
         Ok(Effect::Applied)
     }
@@ -71,6 +71,7 @@ impl HostSim for GeneralSim {
     }
 
     fn write_state(&mut self) -> Result<Snapshot, SimError> {
+        self.bring_up_to_date();
         Ok(saved::write(self))
     }
 
@@ -93,7 +94,9 @@ impl HostSim for GeneralSim {
     fn held_memory(&self) -> MemoryReport {
         let parts = self.partitions.iter().map(super::partition::Partition::n_bytes);
         let (neurons, arrivals) = parts.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-        [
+        let plastic = self.partitions.iter().flat_map(|partition| partition.plastic.iter().flatten());
+        let plasticity: u64 = plastic.map(super::super::plasticity::part::Part::n_bytes).sum();
+        let mut report: MemoryReport = [
             ("connectivity", self.connections.n_bytes()),
             ("neurons", neurons + 4 * self.coefficients.values.capacity() as u64),
             ("arrivals and input", arrivals),
@@ -101,7 +104,11 @@ impl HostSim for GeneralSim {
             ("measurements", self.host.measurements.n_bytes()),
             ("names and positions", self.host.setup.neurons.n_bytes()),
         ]
-        .into()
+        .into();
+        if plasticity > 0 {
+            report.host("plasticity", plasticity);
+        }
+        report
     }
 }
 

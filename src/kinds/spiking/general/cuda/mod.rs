@@ -143,8 +143,8 @@ pub struct RulesSim {
 }
 
 impl RulesSim {
-    /// Makes the connections and creates the network at step 0. Fails if the network cannot be built, a stimulus is
-    /// invalid, memory is exhausted, the device fails, or `progress` cancels.
+    /// Makes the connections and creates the network at step 0. Fails if the network cannot be built or is plastic, a stimulus
+    /// is invalid, memory is exhausted, the device fails, or `progress` cancels.
     pub fn new(
         params: &Params,
         context: &BuildContext,
@@ -153,6 +153,11 @@ impl RulesSim {
         progress: &Progress,
     ) -> Result<Self, SimError> {
         let plan = plan::plan(params)?;
+        if let Some(i) = plan.projections.iter().position(|p| p.plasticity.is_some()) {
+            return Err(SimError::NoDevice(format!(
+                "projections.{i} is plastic, and plastic projections run on the CPU only: choose the CPU as device"
+            )));
+        }
         let host = HostState::new(params, context, setup.clone())?;
         let network = setup.rules()?;
         let connecting = RulesConnectKernels::load(gpu)?;

@@ -37,6 +37,7 @@ pub fn write(sim: &RulesSim) -> Result<Snapshot, SimError> {
         arrivals,
         spikes: in_transit(memory, plan, step)?,
         manual_kicks: sim.host.manual_kicks.clone(),
+        plasticity: vec![],
     };
     Ok(saved::compose(plan, sim.connections.0, state, &sim.host.measurements))
 }
@@ -44,7 +45,7 @@ pub fn write(sim: &RulesSim) -> Result<Snapshot, SimError> {
 /// Restores a state. Fails if the snapshot does not fit, in which case the simulation is unchanged, or if the device
 /// fails.
 pub fn read(sim: &mut RulesSim, from: &Snapshot) -> Result<(), SimError> {
-    let (state, counted) = saved::parse(&sim.plan, sim.connections.0, from)?;
+    let (state, counted) = saved::parse(&sim.plan, sim.connections.0, &[], from)?;
     let (plan, memory, step) = (&sim.plan, &mut sim.memory, state.step);
     let (n, stride) = (plan.n as usize, plan.stride as usize);
     sim.queue.restart()?;
