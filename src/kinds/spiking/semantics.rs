@@ -4,7 +4,7 @@
 //! synapses); the order of Brian2 and its loss of input were also measured.
 
 use super::{
-    general::{PointNeuron, RefractoryInput},
+    general::{Plasticity, PointNeuron, RefractoryInput},
     params::{NeuronModel, Params, Source},
 };
 use crate::sim::{Fact, Semantics};
@@ -89,7 +89,21 @@ fn sums(here: &'static str) -> Fact {
     }
 }
 
+fn plasticity(here: &'static str) -> Fact {
+    Fact {
+        question: "Weight that a spike delivers to a plastic synapse",
+        here: here.into(),
+        elsewhere: &[
+            "the weight after its update by the spike; the whole delay is dendritic, so postsynaptic spikes reach the synapse after \
+             it; spikes that meet at the synapse do not pair",
+            "as `on_pre` is written, commonly the weight before the update; postsynaptic spikes reach the synapse at once unless \
+             `delay` of `post` is set",
+        ],
+    }
+}
+
 fn rules(params: &Params) -> Vec<Fact> {
+    let is_static = params.projections.iter().all(|p| matches!(p.plasticity, Plasticity::Static(_)));
     vec![
         order(
             "what arrives is summed; the potential is integrated exactly from the synaptic variables before the step; these \
@@ -105,8 +119,13 @@ fn rules(params: &Params) -> Vec<Fact> {
             "exact, as integers: each projection has weights in units of a power of two, so results do not depend on the order, \
              the threads or the device",
         ),
+        plasticity(if is_static { CONSTANT } else { PLASTIC }),
     ]
 }
+
+const CONSTANT: &str = "weights are constant";
+const PLASTIC: &str = "the weight after its update by the spike, as in NEST; the delay is dendritic beyond the axonal delay of the \
+                       projection; of spikes that meet at the synapse, the postsynaptic one acts first, and they do not pair";
 
 /// Says which populations keep the input of refractory neurons, and which lose it.
 fn refractory_rules(params: &Params) -> Cow<'static, str> {
@@ -138,6 +157,7 @@ fn connectome() -> Vec<Fact> {
         threshold("no spike"),
         silencing(),
         sums("exact: numbers of synapses are summed as integers and multiplied once by the weight"),
+        plasticity(CONSTANT),
     ]
 }
 
@@ -151,6 +171,7 @@ fn noisy() -> Vec<Fact> {
         threshold("a spike"),
         silencing(),
         sums("exact: numbers of synapses are summed as integers and multiplied once by the weight"),
+        plasticity(CONSTANT),
     ]
 }
 

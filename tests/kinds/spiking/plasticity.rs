@@ -110,12 +110,16 @@ fn short_term_plasticity_follows_its_closed_forms() {
         let limit = (1.0 - fade) / (1.0 - keep);
         limit + (1.0 - limit) * keep.powi(i)
     };
+    let mut potential = 0.0;
     for i in 0..30 {
         spike_in(&mut *sim, 100 + i * every, &[0]);
         // The spike arrives after 10 steps; its jump decays with the membrane, 20 ms.
         sim.advance(10, &mut Pass::default()).expect("it runs");
         let (_, found) = rows(&mut *sim);
         assert!((found / x(i as i32) - 1.0).abs() < 1e-6, "spike {i}: {found} {}", x(i as i32));
+        potential = potential * (-ms / 20.0).exp() + 100.0 * u_0 * x(i as i32);
+        let of_neuron = f64::from(sim.save().expect("saved").read_list::<f32>("u").expect("u")[1]);
+        assert!((of_neuron / potential - 1.0).abs() < 1e-4, "spike {i}: {of_neuron} {potential}");
     }
 }
 
@@ -284,21 +288,23 @@ fn states_of_other_rules_are_refused() {
     }
 }
 
-/// A fifth of the hpc_benchmark of NEST with a fifth of the inputs, 500 ms after 200 ms: 12.44 Hz and 13.40 Hz with NEST 3.10, with
-/// coefficients of variation of 0.90 and 0.94.
+/// A fifth of the hpc_benchmark of NEST with a fifth of the inputs, 500 ms after 200 ms. One network with NEST 3.10 fired at 12.44 and
+/// 13.40 Hz, with coefficients of variation of 0.90 and 0.94. Networks differ by 1.5 Hz (standard deviation), so one network is
+/// compared within three of them.
 #[test]
 fn the_hpc_benchmark_fires_as_with_nest() {
     let (steps, since) = (7000, 2000);
     let model = super::rules::model("hpc-stdp", &[]);
     let (mut sim, spikes) = super::rules::spikes(&model, &super::rules::cpu(), 1, steps);
-    for (range, expected) in [((0, 1800), 12.45), ((1800, 2250), 13.4)] {
+    for (range, expected) in [((0, 1800), 12.44), ((1800, 2250), 13.4)] {
         let (rate, variation) = super::rules::statistics(&spikes, range, since, steps);
-        assert!((rate / expected - 1.0).abs() < 0.03, "{rate} Hz, expected {expected} Hz");
-        assert!((0.88..0.99).contains(&variation), "{variation}");
+        assert!((rate - expected).abs() < 4.5, "{rate} Hz, expected {expected} Hz");
+        assert!((variation - 0.92).abs() < 0.16, "{variation}");
     }
     let weights: Vec<f32> = sim.save().expect("saved").read_list("plasticity.0.weights").expect("weights");
     let n = weights.len() as f64;
     let mean = weights.iter().map(|w| f64::from(*w)).sum::<f64>() / n;
     let deviation = (weights.iter().map(|w| (f64::from(*w) - mean).powi(2)).sum::<f64>() / n).sqrt();
-    assert!(n == 3_240_000.0 && (mean / 228.05 - 1.0).abs() < 0.1 && deviation > 0.0, "{n}: {mean} ± {deviation}");
+    // 30 networks in double precision have means of 226.8 pA, with a standard deviation of 0.25 pA.
+    assert!(n == 3_240_000.0 && (mean - 226.8).abs() < 1.0 && deviation > 1.0, "{n}: {mean} ± {deviation}");
 }

@@ -6,7 +6,7 @@ use crate::num::exact;
 /// State of a synapse during an update.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Synapse {
-    /// Absolute weight.
+    /// Absolute value of the weight.
     pub w: f32,
     /// Eligibility at the synapse time `at`.
     pub c: f32,
@@ -56,7 +56,7 @@ pub struct PairLaw {
     pub a: [f32; 2],
     /// Exponents of potentiation and depression.
     pub mu: [f32; 2],
-    /// Maximum weight.
+    /// Upper bound of the weight.
     pub w_max: f32,
 }
 
@@ -83,7 +83,7 @@ pub struct PowerLawOfWeight {
     pub lambda_alpha: f32,
     /// Exponent of potentiation.
     pub mu: f32,
-    /// Maximum weight.
+    /// Upper bound of the weight.
     pub w_max: f32,
 }
 
@@ -106,7 +106,7 @@ pub struct TripletLaw {
     pub plus: [f32; 2],
     /// Amplitudes of depression: of pairs and of triplets.
     pub minus: [f32; 2],
-    /// Maximum weight.
+    /// Upper bound of the weight.
     pub w_max: f32,
 }
 
@@ -129,7 +129,7 @@ pub struct InhibitoryLaw {
     pub eta: f32,
     /// Depression per presynaptic spike, 2 ρ_0 τ.
     pub alpha: f32,
-    /// Maximum weight.
+    /// Upper bound of the weight.
     pub w_max: f32,
 }
 
@@ -154,7 +154,7 @@ pub struct RewardLaw {
     pub decay: Decay,
     /// Change of a weight per eligibility and update interval: w_max d R dt.
     pub gain: f32,
-    /// Maximum weight.
+    /// Upper bound of the weight.
     pub w_max: f32,
 }
 
@@ -192,15 +192,15 @@ impl Law for RewardLaw {
 /// Law of a projection.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnyLaw {
-    /// Pair-based STDP.
+    /// Changes by pairs of spikes.
     Pair(PairLaw),
-    /// Power-law STDP.
+    /// Changes with power-law potentiation.
     PowerLaw(PowerLawOfWeight),
-    /// Triplet STDP.
+    /// Changes by pairs and triplets.
     Triplet(TripletLaw),
-    /// Inhibitory STDP.
+    /// Symmetric changes with a target rate.
     Inhibitory(InhibitoryLaw),
-    /// Reward-modulated STDP.
+    /// Changes of an eligibility.
     Reward(RewardLaw),
     /// Short-term plasticity with the utilisation U.
     ShortTerm(f32),

@@ -286,7 +286,7 @@ fn start_weight(units: i32, unit: f32, w_max: f32, is_inhibitory: bool) -> f32 {
 }
 
 /// Returns the part of the hash that the weights of a row have in common when they are delivered.
-fn row_key(projection: u32, source: u32, step: u32) -> u64 {
+pub fn row_key(projection: u32, source: u32, step: u32) -> u64 {
     let mut hash = StreamHash(0);
     hash.push_spike(projection, source);
     let row = hash.0;
@@ -297,6 +297,6 @@ fn row_key(projection: u32, source: u32, step: u32) -> u64 {
 
 /// Adds a delivered weight to the hash.
 #[inline]
-fn push(hash: &mut StreamHash, key: u64, word: u32, bits: u32) {
+pub fn push(hash: &mut StreamHash, key: u64, word: u32, bits: u32) {
     hash.push_spike(word ^ (key >> 32) as u32, bits ^ key as u32);
 }
