@@ -19,7 +19,7 @@ use crate::{
             selection::Selection,
             time::Time,
         },
-        kit::{notice::Look, theme::Tokens},
+        kit::{notice::Look, text, theme::Tokens},
         views::declaration::ViewDeclaration,
     },
     engine::{SchemaChanges, SimSchema},
@@ -99,6 +99,11 @@ impl ViewCtx<'_> {
     /// Clock at the displayed step: the cursor, or the present without a cursor.
     pub fn shown_clock(&self) -> Clock {
         Clock { step: self.time.shown(self.clock.step), ..self.clock }
+    }
+
+    /// Names a step by the noun of the kind: `generation 6,564`; `step 12` if steps have a duration.
+    pub fn step_name(&self, step: u64) -> String {
+        format!("{} {}", self.clock.base.singular(), text::count(step))
     }
 }
 

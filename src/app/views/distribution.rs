@@ -89,7 +89,11 @@ impl Distribution {
     fn heat_ui(&mut self, ui: &mut Ui, canvas: Rect, probe: &ProbeSpec, ctx: &ViewCtx<'_>) {
         let Some(heat) = &self.heat else { return };
         self.picture.fixed = ctx.color_scales.of(probe.name).range;
-        let titles = HeatmapTitles { rows: title_of(probe), columns: "step".to_owned(), values: "count".to_owned() };
+        let titles = HeatmapTitles {
+            rows: title_of(probe),
+            columns: ctx.clock.base.singular().to_owned(),
+            values: "count".to_owned(),
+        };
         let places = heat.places_titled(ui, canvas, titles);
         let response = ui.interact(places.cells, ui.scope_id().with("cells"), Sense::hover());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Histograms over time"));
@@ -97,18 +101,16 @@ impl Distribution {
         heat.paint(ui, &places, &mut self.picture, self.generation, hovered, ctx.tokens);
         if let Some((row, column)) = hovered {
             let bin = self.edges.len() - 2 - row;
-            response.on_hover_text_at_pointer(self.text(probe, bin, column));
+            response.on_hover_text_at_pointer(self.text(probe, bin, column, ctx));
         }
     }
 
-    fn text(&self, probe: &ProbeSpec, bin: usize, row: usize) -> String {
+    fn text(&self, probe: &ProbeSpec, bin: usize, row: usize, ctx: &ViewCtx<'_>) -> String {
         let Some((step, counts)) = self.rows.get(row) else { return String::new() };
         let [from, to] = [self.edges[bin], self.edges[bin + 1]].map(|edge| kit::value(edge.into()));
         let unit = if probe.unit.is_empty() { String::new() } else { format!(" {}", probe.unit) };
-        {
-            let n = kit::counted(counts[bin] as u64, "values");
-            format!("step {}\n{from} to {to}{unit}\n{n}", kit::thousands(*step))
-        }
+        let n = kit::counted(counts[bin] as u64, "values");
+        format!("{}\n{from} to {to}{unit}\n{n}", ctx.step_name(*step))
     }
 
     /// Draws ridges. The newest line is in front; older ones are behind it and higher.
@@ -117,7 +119,7 @@ impl Distribution {
         let Some((low, high)) = self.edges.first().zip(self.edges.last()) else { return };
         let plot = Rect::from_min_max(canvas.min + vec2(70.0, 14.0), canvas.max - vec2(14.0, 32.0));
         axes::x_axis(ui.painter(), plot, &font, tokens, (*low).into(), (*high).into(), &title_of(probe));
-        axes::turned_title(ui.painter(), canvas.left() + 2.0, plot, &font, tokens, "step");
+        axes::turned_title(ui.painter(), canvas.left() + 2.0, plot, &font, tokens, ctx.clock.base.singular());
         let every = self.rows.len().div_ceil(MAX_RIDGES).max(1);
         let shown: Vec<&(u64, Vec<f32>)> = self.rows.iter().rev().step_by(every).collect();
         let highest = shown.iter().flat_map(|(_, c)| c.iter().copied()).fold(f32::MIN_POSITIVE, f32::max);
@@ -167,7 +169,7 @@ impl Distribution {
             let ridge = (((plot.bottom() - at.y) / gap).round().max(0.0) as usize).min(shown.len() - 1);
             let value = egui::remap(at.x, plot.x_range(), *low..=*high);
             let bin = self.edges.partition_point(|edge| *edge <= value).saturating_sub(1).min(self.edges.len() - 2);
-            response.on_hover_text_at_pointer(self.text(probe, bin, self.rows.len() - 1 - ridge * every));
+            response.on_hover_text_at_pointer(self.text(probe, bin, self.rows.len() - 1 - ridge * every, ctx));
         }
     }
 }

@@ -160,10 +160,10 @@ impl ProbeContents for TokenText {
         ScaleColors::Map(Colormap::default()).range(&self.tokens.as_ref()?.values, false)
     }
 
-    fn caption(&mut self, _: &ProbeSpec, _: &ViewCtx<'_>) -> String {
+    fn caption(&mut self, _: &ProbeSpec, ctx: &ViewCtx<'_>) -> String {
         let tokens = self.shown();
         let n = tokens.map_or(0, |tokens| tokens.texts.len());
-        let step = tokens.map_or(String::new(), |tokens| format!("  |  step {}", kit::thousands(tokens.step)));
+        let step = tokens.map_or(String::new(), |tokens| format!("  |  {}", ctx.step_name(tokens.step)));
         format!("{}{step}", kit::counted(n as u64, "tokens"))
     }
 

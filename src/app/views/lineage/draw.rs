@@ -249,7 +249,7 @@ fn paint_mark(painter: &Painter, at: Pos2, size: f32, end: Option<EndCause>, is_
 pub fn tooltip(lineage: &Lineage, line: u32, ctx: &ViewCtx<'_>) -> Vec<(String, String)> {
     let forest = lineage.forest();
     let l = &forest.lines[line as usize];
-    let mut rows = vec![("born".to_owned(), format!("step {}", kit::thousands(l.born)))];
+    let mut rows = vec![("born".to_owned(), ctx.step_name(l.born))];
     let names = |ids: &[u32]| ids.iter().map(|p| forest.lines[*p as usize].label()).collect::<Vec<_>>().join(", ");
     match l.parents.len() {
         0 if forest.since.is_some_and(|since| since > l.born) => rows.push(("parents".into(), "unknown".into())),
@@ -258,8 +258,8 @@ pub fn tooltip(lineage: &Lineage, line: u32, ctx: &ViewCtx<'_>) -> Vec<(String, 
         _ => rows.push(("merged from".into(), names(&l.parents))),
     }
     match l.end {
-        Some(end) => rows.push((end.word().into(), format!("step {}", kit::thousands(l.died)))),
-        None if l.died != ALIVE => rows.push(("ended".into(), format!("by step {}", kit::thousands(l.died)))),
+        Some(end) => rows.push((end.word().into(), ctx.step_name(l.died))),
+        None if l.died != ALIVE => rows.push(("ended".into(), format!("by {}", ctx.step_name(l.died)))),
         None => {}
     }
     let states = Lineage::states_of(forest, line, ctx.schema);

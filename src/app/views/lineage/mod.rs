@@ -186,7 +186,7 @@ impl Lineage {
         self.history.color_by(color);
     }
 
-    fn caption(&self, is_filtered: bool) -> String {
+    fn caption(&self, is_filtered: bool, ctx: &ViewCtx<'_>) -> String {
         let (forest, layout) = (&self.history.version.forest, &self.worker.layout);
         let totals = forest.totals;
         let drawn = kit::thousands(layout.n_drawn as u64);
@@ -201,7 +201,7 @@ impl Lineage {
         }
         // Events before the tap began were not recorded.
         if let Some(step) = forest.since.filter(|step| *step > 0) {
-            text += &format!("  |  from step {}", kit::thousands(step));
+            text += &format!("  |  from {}", ctx.step_name(step));
         }
         if totals.unknown_parents > 0 {
             text += "  |  individuals born earlier are missing";
@@ -348,7 +348,7 @@ impl View for Lineage {
         self.history.update(ui.ctx(), ctx.running);
         let set = ctx.schema.set(over).cloned();
         let is_filtered = ctx.filter.shown().mask(over).is_some();
-        let caption = self.caption(is_filtered);
+        let caption = self.caption(is_filtered, ctx);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, over));
         if self.history.version.forest.lines.is_empty() && self.history.is_behind() {
             kit::empty_ui(ui, canvas, ctx, "Computing the layout…", "", None);

@@ -205,11 +205,7 @@ impl View3d {
         };
         let n_selected = ctx.selection.of(set.name).len() as u64;
         let at = ctx.shown_clock();
-        let clock = if at.base.is_count() {
-            format!("{} {}", at.base.singular(), kit::thousands(at.step))
-        } else {
-            format!("t = {:.3} s", at.secs())
-        };
+        let clock = if at.base.is_count() { ctx.step_name(at.step) } else { format!("t = {:.3} s", at.secs()) };
         let selected = match n_selected {
             0 => String::new(),
             n => format!(" · {} selected", kit::thousands(n)),
