@@ -19,6 +19,8 @@ const WIDTH: (f32, f32) = (176.0, 0.34);
 /// Width of a row in addition to its texts, points: dot and margins.
 const ROW_EXTRA: f32 = 36.0;
 const ROW: f32 = 17.0;
+/// Width of the title or of a line of the note in addition to its text, points.
+const MARGINS: f32 = 16.0;
 /// Heights of the title and of the note on brightness, points.
 const TITLE: f32 = 22.0;
 const NOTE: f32 = 36.0;
@@ -63,12 +65,14 @@ impl View3d {
         let row_width = |code: &usize| {
             size(label(*code).to_owned(), kit::small(ui)) + size(count(*code), kit::mono(ui)) + ROW_EXTRA
         };
-        let widest = rows.iter().map(row_width).fold(96.0, f32::max);
+        let notes = if let Coloring::Glow(probe) = coloring { self.note(probe, ctx).to_vec() } else { vec![] };
+        let note_widths = notes.into_iter().map(|text| size(text, kit::small(ui)) + MARGINS);
+        let widest = rows.iter().map(row_width).chain(note_widths).fold(96.0, f32::max);
         let width = widest.min(WIDTH.0).min(canvas.width() * WIDTH.1);
         let (area, rest) = canvas.split_left_right_at_x(canvas.left() + width);
         let painter = ui.painter_at(area);
         let title = kit::column(&self.column);
-        let title = kit::elide(&painter, &title, &kit::small(ui), width - 16.0);
+        let title = kit::elide(&painter, &title, &kit::small(ui), width - MARGINS);
         painter.text(area.min + vec2(7.0, 13.0), Align2::LEFT_CENTER, title, kit::small(ui), ctx.tokens.text_strong);
         let note = if matches!(coloring, Coloring::Glow(_)) { NOTE } else { 0.0 };
         let n_fitting = ((area.height() - TITLE - note - 4.0) / ROW).max(1.0) as usize;
@@ -116,7 +120,7 @@ impl View3d {
             bottom += ROW;
         }
         if let Coloring::Glow(probe) = coloring {
-            self.paint_note(&painter, pos2(area.left() + 7.0, bottom + 6.0), width - 16.0, probe, ui, ctx);
+            self.paint_note(&painter, pos2(area.left() + 7.0, bottom + 6.0), width - MARGINS, probe, ui, ctx);
         }
         if let Some(code) = clicked {
             let alone = ui.input(|i| i.modifiers.alt);
