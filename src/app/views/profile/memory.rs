@@ -9,10 +9,12 @@ use crate::{
     gpu::Place,
     sim::MemoryReport,
 };
-use egui::{Align2, Rect, RichText, ScrollArea, Sense, Ui, UiBuilder, Vec2, pos2};
+use egui::{Align2, Color32, Rect, RichText, ScrollArea, Sense, Ui, UiBuilder, Vec2, pos2};
 
 /// Height of a row, points.
 const ROW: f32 = 20.0;
+/// Width of the allocated bytes after a bar, points.
+const FIGURES: f32 = 78.0;
 /// Maximum number of owners named in the caption.
 const LARGEST: usize = 3;
 
@@ -62,16 +64,23 @@ fn caption(owners: &[Owner], ctx: &ViewCtx<'_>) -> String {
     parts.join("  |  ")
 }
 
-fn row_ui(ui: &mut Ui, at: usize, owner: &Owner, most: u64, ctx: &ViewCtx<'_>) {
+/// Returns the width of the names in rows of a width: that of the longest name, if the bars keep a third of the row.
+fn names_width(ui: &Ui, owners: &[Owner], row: f32) -> f32 {
+    let font = kit::small(ui);
+    let width = |owner: &Owner| ui.painter().layout_no_wrap(owner.name.into(), font.clone(), Color32::WHITE).size().x;
+    let widest = owners.iter().map(width).fold(0.0, f32::max) + 8.0;
+    widest.clamp(60.0, (row * 2.0 / 3.0 - FIGURES).max(60.0))
+}
+
+fn row_ui(ui: &mut Ui, at: usize, owner: &Owner, (most, names): (u64, f32), ctx: &ViewCtx<'_>) {
     let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), ROW), Sense::hover());
     let (painter, t) = (ui.painter(), ctx.tokens);
     if response.hovered() {
         painter.rect_filled(rect, 0.0, t.hover);
     }
-    let names = (rect.width() * 0.3).clamp(60.0, 150.0);
     let track = Rect::from_min_max(
         pos2(rect.left() + names, rect.top() + 5.0),
-        pos2((rect.right() - 78.0).max(rect.left() + names + 4.0), rect.bottom() - 5.0),
+        pos2((rect.right() - FIGURES).max(rect.left() + names + 4.0), rect.bottom() - 5.0),
     );
     let name = kit::elide(painter, owner.name, &kit::small(ui), names - 8.0);
     let color = if at < LARGEST { t.text_strong } else { t.text };
@@ -163,7 +172,8 @@ impl View for Memory {
             ui.set_clip_rect(area.intersect(ui.clip_rect()));
             ui.spacing_mut().item_spacing.y = 1.0;
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-                owners.iter().enumerate().for_each(|(at, owner)| row_ui(ui, at, owner, most, ctx));
+                let names = names_width(ui, &owners, ui.available_width());
+                owners.iter().enumerate().for_each(|(at, owner)| row_ui(ui, at, owner, (most, names), ctx));
             });
         });
     }
