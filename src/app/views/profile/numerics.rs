@@ -32,7 +32,7 @@ impl Numerics {
             ui.ctx().request_repaint_after(std::time::Duration::from_millis(100));
             return;
         }
-        let options = [20, 200, 2_000, 20_000].map(|n| (n, kit::thousands(n)));
+        let options = [20, 200, 2_000, 20_000].map(|n| (n, kit::counted(n, "steps")));
         kit::choice_ui(ui, ctx.tokens, "Steps", &mut self.steps, &options);
         let hint = "Builds the current project twice and runs both from step 0; the current run continues";
         if ui.small_button("Compare with CPU").on_hover_text(hint).clicked() {
