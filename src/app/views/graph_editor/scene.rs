@@ -19,6 +19,8 @@ pub const END: f32 = 11.0;
 const APART: f32 = 26.0;
 /// Number of straight pieces of a curve.
 const PIECES: usize = 24;
+/// Heights of the line from a circle to itself, relative to its reach; the first that fits the canvas is drawn.
+const LOOP_HEIGHTS: [f32; 3] = [1.25, 1.1, 0.95];
 /// Largest distance of the pointer from a line that it hits, points.
 const HIT: f32 = 6.0;
 
@@ -153,7 +155,7 @@ impl Scene {
         Curve::new([start, near(start), near(end), end], true)
     }
 
-    /// Returns the line from a circle to itself, on the side away from the others.
+    /// Returns the line from a circle to itself, on the side away from the others; a flatter one at the edge of the canvas.
     fn loop_curve(&self, node: usize, earlier: usize, canvas: Rect) -> Curve {
         let disc = self.discs[node];
         let angle = self.outward(node, canvas) + 0.75 * earlier as f32;
@@ -161,9 +163,13 @@ impl Scene {
         let reach = disc.radius + (disc.radius * 1.1).clamp(32.0, 46.0);
         let [out, back] = [angle - half, angle + half].map(Vec2::angled);
         let end = disc.border(back) + back * END;
-        let wide =
-            [angle - 1.25 * half, angle + 1.25 * half].map(|angle| disc.centre + Vec2::angled(angle) * reach * 1.25);
-        Curve::new([disc.border(out), wide[0], wide[1], end], true)
+        let curve = |height: f32| {
+            let sides = [angle - 1.25 * half, angle + 1.25 * half];
+            let wide = sides.map(|angle| disc.centre + Vec2::angled(angle) * reach * height);
+            Curve::new([disc.border(out), wide[0], wide[1], end], true)
+        };
+        let fits = |curve: &Curve| curve.points.iter().all(|at| canvas.shrink(2.0).contains(*at));
+        LOOP_HEIGHTS.into_iter().map(curve).find(fits).unwrap_or_else(|| curve(LOOP_HEIGHTS[0]))
     }
 
     /// Returns a short line at a circle whose other end is unknown.

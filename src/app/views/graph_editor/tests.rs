@@ -41,6 +41,16 @@ fn lines_between_the_same_circles_lie_apart() {
 }
 
 #[test]
+fn loops_stay_on_the_canvas() {
+    for width in [180.0, 240.0, 280.0, 420.0] {
+        let canvas = Rect::from_min_size(pos2(0.0, 0.0), vec2(width, 300.0));
+        let scene = scene(&[(0, 0), (1, 1)], canvas);
+        let mut points = scene.curves.iter().flatten().flat_map(|curve| &curve.points);
+        assert!(points.all(|at| canvas.contains(*at)), "{width} points wide");
+    }
+}
+
+#[test]
 fn a_rim_is_beside_the_inside_of_its_circle() {
     let scene = scene(&[], Rect::from_min_size(pos2(0.0, 0.0), vec2(700.0, 500.0)));
     let disc = scene.discs[0];
