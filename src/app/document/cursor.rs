@@ -21,7 +21,7 @@ impl Document {
         let per_step = base.per_step();
         let last = live.playback.as_ref().map_or(0, |run| run.last);
         let newest = step.max(self.time.past.newest().max(last) as f64) * per_step;
-        text::localised(kit::TimeUnit::of(base, newest, 1.0).text(step * per_step, per_step))
+        kit::TimeUnit::of(base, newest, 1.0).text(step * per_step, per_step)
     }
 
     /// Formats a number of steps as a duration.

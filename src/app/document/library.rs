@@ -13,7 +13,7 @@ use super::{
     sweep::{LastSweep, Sweeping},
 };
 use crate::{
-    app::kit::text,
+    app::kit::{self, text},
     export::{self, Format},
     kinds::Model,
     params::titles,
@@ -361,13 +361,13 @@ impl DurationUnit {
     pub fn text(&self, run: &Run) -> String {
         match self {
             _ if run.problem.is_some() => String::new(),
-            Self::Milliseconds => text::localised(format!("{:.1}", run.secs() * 1e3)),
-            Self::Seconds => text::localised(format!("{:.3}", run.secs())),
+            Self::Milliseconds => kit::fixed(run.secs() * 1e3, 1),
+            Self::Seconds => kit::fixed(run.secs(), 3),
             Self::Steps(_) => text::count(run.steps),
             Self::Mixed if run.base.is_count() => {
                 text::plural(run.steps as usize, run.base.singular(), run.base.plural())
             }
-            Self::Mixed => text::localised(format!("{:.3} s", run.secs())),
+            Self::Mixed => format!("{} s", kit::fixed(run.secs(), 3)),
         }
     }
 }
@@ -400,6 +400,7 @@ mod tests {
         };
         let (short, long) = (run(4_186, seconds), run(123_456, seconds));
         assert_eq!(texts(std::slice::from_ref(&short)), ("Simulated (ms)".into(), vec!["418.6".into()]));
+        assert_eq!(texts(&[run(50_000, seconds)]), ("Simulated (ms)".into(), vec!["5,000.0".into()]));
         assert_eq!(texts(&[short, long.clone()]), ("Simulated (s)".into(), vec!["0.419".into(), "12.346".into()]));
         let counted = run(1_500, TimeBase::STEPS);
         assert_eq!(texts(std::slice::from_ref(&counted)), ("Steps".into(), vec!["1,500".into()]));

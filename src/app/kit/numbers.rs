@@ -96,10 +96,10 @@ impl TimeUnit {
         if base.is_count() { self.name.to_owned() } else { format!("time ({})", self.name) }
     }
 
-    /// Formats a time in this unit with enough digits to distinguish steps of `resolution_secs`.
+    /// Formats a time in this unit with enough decimals to distinguish steps of `resolution_secs`, and grouped digits.
     pub fn text(self, secs: f64, resolution_secs: f64) -> String {
         let digits = (-(resolution_secs * self.scale).max(1e-9).log10()).ceil().clamp(0.0, 6.0) as usize;
-        format!("{:.digits$} {}", secs * self.scale, self.name)
+        format!("{} {}", fixed(secs * self.scale, digits), self.name)
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!([9e4, 2e5, 2e7, 3e9, 5e13].map(|v| prefix(v).1), ["", "k", "M", "G", "T"]);
         assert_eq!(duration(0.0016), "1.6 ms");
         let (time, count) = (TimeBase::seconds(1e-4), TimeBase::count("generation", "generations"));
-        assert_eq!(TimeUnit::of(time, 2.0, 1.0).text(1.2341, 1e-4), "1234.1 ms");
+        assert_eq!(TimeUnit::of(time, 2.0, 1.0).text(1.2341, 1e-4), "1,234.1 ms");
         let unit = TimeUnit::of(count, 2.0, 1.0);
         assert_eq!((unit.text(7.0, 1.0), unit.title(count)), ("7 generations".to_owned(), "generations".to_owned()));
         assert_eq!(TimeUnit::of(time, 2.0, 1.0).title(time), "time (ms)");
