@@ -85,8 +85,9 @@ pub fn ui(ui: &mut Ui, document: &mut Document, pacing: &mut Pacing, around: Aro
             if room == Room::Plenty {
                 pacing::progress_ui(ui, &document.session.live);
                 ui.add_space(8.0);
-                training::ui(ui, document, ui.available_width() - RECORD_WIDTH - HISTORY_WIDTH);
             }
+            let right = if room >= Room::Some { RECORD_WIDTH + HISTORY_WIDTH } else { RECORD_WIDTH };
+            training::ui(ui, document, ui.available_width() - right);
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 record_ui(ui, &around.with(document), queue);
                 if room >= Room::Some {
@@ -169,7 +170,7 @@ fn metrics_ui(ui: &mut Ui, document: &Document) -> Room {
     let peaks = document.profile.machine.ceilings.as_ref();
     let rates =
         steps_per_s.map_or_else(Vec::new, |n| rate_texts(&live.counts(&document.session.project.model), n, peaks));
-    let facts = training::lines(document).map(|[_, size]| size);
+    let facts = training::TrainingFacts::of(document).map(|facts| facts.size());
     let hint = [vec![hint], rates, facts.into_iter().collect()].concat().join("\n");
     let step = document.time.shown(live.clock.step);
     let time = document.time_text(step as f64);
