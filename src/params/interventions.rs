@@ -96,7 +96,7 @@ macro_rules! interventions {
                 stop: $Time = <$Time>::default(),
 
                 /// Period of pulses between start and stop; 0 means continuous.
-                #[param(title = "Period", unit = $unit, role = Role::Period, range = 0.0..=2000.0, hard = 0.0..=1e12)]
+                #[param(title = "Period", unit = $unit, role = Role::Period, range = 0.0..=2000.0, hard = 0.0..=1e12, zero = "None")]
                 #[show_if(|s| $crate::params::ParamValue::role(&s.effect).takes_pulses())]
                 #[alias("every_ms")]
                 period: $Time = <$Time>::default(),

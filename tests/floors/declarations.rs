@@ -149,6 +149,15 @@ fn what_is_shown_can_be_typed() {
 }
 
 #[test]
+fn a_zero_that_is_no_quantity_has_a_word() {
+    for (name, spec) in models().iter().flat_map(specs) {
+        let is_word =
+            ["0: all", "0: never", "0: as many", "0: by ", "0 means"].iter().any(|text| spec.docs.contains(text));
+        assert!(!is_word || !spec.zero.is_empty(), "{name}: {:?} needs a word for 0", spec.docs);
+    }
+}
+
+#[test]
 fn an_edit_arrives_and_is_a_difference() {
     for model in models() {
         let mut edited = model.clone();

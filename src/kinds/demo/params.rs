@@ -79,7 +79,7 @@ params! {
     /// Growth of the set of experts.
     pub struct Growth {
         /// Tokens between two splits; 0: never.
-        #[param(title = "Split interval", range = 0.0..=100_000.0, hard = 0.0..=1e9)]
+        #[param(title = "Split interval", range = 0.0..=100_000.0, hard = 0.0..=1e9, zero = "Never")]
         split_every: u32 = 4000,
 
         /// The number of experts does not exceed this.
@@ -100,7 +100,7 @@ params! {
         every: u32 = 100,
 
         /// Tokens between two generated texts; 0: never.
-        #[param(title = "Text interval", range = 0.0..=100_000.0, hard = 0.0..=1e9)]
+        #[param(title = "Text interval", range = 0.0..=100_000.0, hard = 0.0..=1e9, zero = "Never")]
         text_every: u32 = 2000,
 
         /// Symbols of a generated text.

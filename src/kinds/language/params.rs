@@ -146,7 +146,7 @@ macro_rules! training {
                 weight_decay: f64 = $decay,
 
                 /// Maximum norm of the gradient. A larger gradient is scaled down to this norm; 0: never.
-                #[param(title = "Gradient clip", range = 0.0..=10.0, hard = 0.0..=1e9)]
+                #[param(title = "Gradient clip", range = 0.0..=10.0, hard = 0.0..=1e9, zero = "Never")]
                 clip: f64 = 1.0,
 
                 $( $(#[doc = $docs])* #[param($($keys)*)] $own: f64 = $value, )*
@@ -251,11 +251,11 @@ params! {
         every: u32 = 5,
 
         /// Interval between two evaluations of the held-out text; 0: never.
-        #[param(title = "Held-out interval", unit = Steps, range = 0.0..=5000.0, hard = 0.0..=1e9)]
+        #[param(title = "Held-out interval", unit = Steps, range = 0.0..=5000.0, hard = 0.0..=1e9, zero = "Never")]
         held_out_every: u32 = 200,
 
         /// Interval between two sampled texts; 0: never.
-        #[param(title = "Sample interval", unit = Steps, range = 0.0..=5000.0, hard = 0.0..=1e9)]
+        #[param(title = "Sample interval", unit = Steps, range = 0.0..=5000.0, hard = 0.0..=1e9, zero = "Never")]
         sample_every: u32 = 100,
 
         /// Beginning of sampled texts. If it is empty, a text begins after an end-of-text token or a line break.
@@ -267,11 +267,11 @@ params! {
         length: u32 = 200,
 
         /// Divisor of the logits; 0: the likeliest token is chosen.
-        #[param(title = "Temperature", range = 0.0..=2.0, hard = 0.0..=100.0)]
+        #[param(title = "Temperature", range = 0.0..=2.0, hard = 0.0..=100.0, zero = "Greedy")]
         temperature: f64 = 0.8,
 
         /// Number of likeliest tokens among which the next token is drawn; 0: all.
-        #[param(title = "Top k", range = 0.0..=1000.0, hard = 0.0..=1e9)]
+        #[param(title = "Top k", range = 0.0..=1000.0, hard = 0.0..=1e9, zero = "All")]
         top_k: u32 = 0,
 
         /// Total probability of the likeliest tokens among which the next token is drawn.

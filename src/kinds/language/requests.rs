@@ -28,9 +28,9 @@ macro_rules! language_requests {
             /// Number of tokens to write.
             #[param(title = "Length", range = 1.0..=1000.0, hard = 1.0..=1e6)] length: u32 = 200_u32,
             /// Divisor of the logits; 0: the likeliest token is chosen.
-            #[param(title = "Temperature", range = 0.0..=2.0, hard = 0.0..=100.0)] temperature: f64 = 0.8,
+            #[param(title = "Temperature", range = 0.0..=2.0, hard = 0.0..=100.0, zero = "Greedy")] temperature: f64 = 0.8,
             /// Number of likeliest tokens among which the next token is drawn; 0: all.
-            #[param(title = "Top k", range = 0.0..=1000.0, hard = 0.0..=1e9)] top_k: u32 = 0_u32,
+            #[param(title = "Top k", range = 0.0..=1000.0, hard = 0.0..=1e9, zero = "All")] top_k: u32 = 0_u32,
             /// Total probability of the likeliest tokens among which the next token is drawn.
             #[param(title = "Top p", range = 0.0..=1.0)] top_p: f64 = 1.0,
             /// Seed of the draws.

@@ -14,7 +14,7 @@ params! {
         mode: ReleaseMode = ReleaseMode::Scan,
 
         /// Keys of a token with the largest logits that release; 0: all keys.
-        #[param(title = "Largest logits", range = 0.0..=512.0, hard = 0.0..=65_536.0)]
+        #[param(title = "Largest logits", range = 0.0..=512.0, hard = 0.0..=65_536.0, zero = "All")]
         #[show_if(|s| s.mode == ReleaseMode::Scan)]
         top_keys: u32 = 0,
 

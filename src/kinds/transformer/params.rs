@@ -51,7 +51,7 @@ params! {
         heads: u32 = 3,
 
         /// Heads of keys and values, a divisor of the number of heads (grouped-query attention); 0: as many as heads.
-        #[param(title = "Key/value heads", range = 0.0..=32.0, hard = 0.0..=1024.0, apply = Rebuild, symbol = "n_kv")]
+        #[param(title = "Key/value heads", range = 0.0..=32.0, hard = 0.0..=1024.0, apply = Rebuild, symbol = "n_kv", zero = "All")]
         kv_heads: u32 = 0,
 
         /// Features of a token between layers.
@@ -87,7 +87,7 @@ params! {
         eps: f64 = 1e-5,
 
         /// Factor of the attention logits; 0: 1/sqrt(width of a head).
-        #[param(title = "Attention scale", range = 0.0..=1.0, hard = 0.0..=1e6, apply = Rebuild)]
+        #[param(title = "Attention scale", range = 0.0..=1.0, hard = 0.0..=1e6, apply = Rebuild, zero = "Auto")]
         scale: f64 = 0.0,
 
         /// Whether linear layers and norms have biases.
@@ -108,7 +108,7 @@ params! {
         causal: bool = true,
 
         /// Number of tokens to which a token attends, itself included; 0: all.
-        #[param(title = "Sliding window", range = 0.0..=4096.0, hard = 0.0..=1_048_576.0, apply = Rebuild)]
+        #[param(title = "Sliding window", range = 0.0..=4096.0, hard = 0.0..=1_048_576.0, apply = Rebuild, zero = "All")]
         window: u32 = 0,
     }
 }
@@ -150,7 +150,7 @@ params! {
 
         /// Threads per block of norms, activations, dropout and sums on a GPU; 0: by occupancy and size. Results are the same
         /// within the rounding of their sums.
-        #[param(title = "Threads per block", range = 0.0..=1024.0, hard = 0.0..=1024.0, apply = Rebuild)]
+        #[param(title = "Threads per block", range = 0.0..=1024.0, hard = 0.0..=1024.0, apply = Rebuild, zero = "Auto")]
         threads_per_block: u32 = 0,
 
         /// Activations that are computed again in the backward pass instead of being kept. The CPU keeps all.
