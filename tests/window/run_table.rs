@@ -128,6 +128,14 @@ fn runs_are_sorted_by_their_last_held_out_loss_and_two_are_tagged() {
 }
 
 #[test]
+fn a_sweep_of_models_that_train_shows_the_last_held_out_loss() {
+    let (_folder, mut w) = listed("run-sweep");
+    w.get_by_label("Sweep").click();
+    until(&mut w, "it is drawn", |w| says(w, "against 2 values of Training › Learning rate"));
+    assert!(says(&w, "Last of Held-out loss (nat)"));
+}
+
+#[test]
 fn a_column_per_parameter_that_differs_can_be_shown() {
     let (_folder, mut w) = listed("run-columns");
     assert!(w.query_by_label("Sort by Learning rate").is_none());
