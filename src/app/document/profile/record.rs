@@ -232,6 +232,16 @@ impl Profile {
             base => format!("{} {}", base.singular(), crate::app::kit::text::count(step)),
         }
     }
+
+    /// Returns the noun of a step: `generation`, or `step` if steps have a duration.
+    pub fn step_noun(&self) -> &'static str {
+        self.clock.base.singular()
+    }
+
+    /// Formats a number of steps with their noun: `240 generations`.
+    pub fn count_steps(&self, n: u64) -> String {
+        format!("{} {}", crate::app::kit::text::count(n), self.clock.base.name(n))
+    }
 }
 
 /// Minimum number of batches for an estimate.

@@ -53,7 +53,7 @@ fn waiting(profile: &Profile) -> String {
 /// Formats the numbers of steps: `3 of 240 steps measured`.
 fn steps_text(profile: &Profile) -> String {
     let (measured, all) = profile.steps();
-    format!("{} of {} measured", kit::thousands(measured), kit::counted(all, "steps"))
+    format!("{} of {} measured", kit::thousands(measured), profile.count_steps(all))
 }
 
 /// Formats the cost of measuring: `measuring costs 4 % of a measured batch, 0.1 % overall`.

@@ -306,7 +306,7 @@ fn declared_hint(machine: &Machine) -> String {
 fn empty_ui(ui: &mut Ui, canvas: Rect, ctx: &ViewCtx<'_>) -> bool {
     let machine = &ctx.profile.machine;
     let can_measure = machine.ceilings.is_none() && !machine.measuring;
-    let (title, how) = ("No kernel shown declares its bytes and operations", declared_hint(machine));
+    let (title, how) = ("No kernel to show", declared_hint(machine));
     kit::empty_ui(ui, canvas, ctx, title, &how, can_measure.then_some("Measure peak performance"))
 }
 

@@ -72,7 +72,7 @@ impl Steps {
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, spread: Option<&Spread>, ctx: &mut ViewCtx<'_>) {
-        let options = [(false, "step".to_owned()), (true, "batch".to_owned())];
+        let options = [(false, ctx.profile.step_noun().to_owned()), (true, "batch".to_owned())];
         kit::choice_ui(ui, ctx.tokens, "Per", &mut self.per_batch, &options);
         let every = [(0, "few".to_owned()), (8, "1 of 8".to_owned()), (1, "all".to_owned())];
         kit::choice_ui(ui, ctx.tokens, "Measured batches", &mut ctx.profile.every, &every);
@@ -201,8 +201,8 @@ impl Bars {
 fn hover_ui(ui: &mut Ui, bar: &Bar, ctx: &ViewCtx<'_>) {
     let Some(batch) = ctx.profile.batches().iter().find(|b| b.number == bar.last) else { return };
     ui.label(egui::RichText::new(format!("batch {}", kit::thousands(batch.number))).strong());
-    ui.label(format!("from {}, {}", ctx.profile.time_of(batch.step), kit::counted(batch.steps.into(), "steps")));
-    ui.label(format!("{} per step", kit::duration(batch.step_nanos() * 1e-9)));
+    ui.label(format!("from {}, {}", ctx.profile.time_of(batch.step), ctx.profile.count_steps(batch.steps.into())));
+    ui.label(format!("{} per {}", kit::duration(batch.step_nanos() * 1e-9), ctx.profile.step_noun()));
     ui.label(format!("{} in all", kit::duration(batch.nanos as f64 * 1e-9)));
     if let Some(measured) = &batch.measured {
         let launches: u64 = measured.timings.iter().map(|t| u64::from(t.launches)).sum();

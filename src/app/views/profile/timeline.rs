@@ -4,7 +4,7 @@ use super::{hold_ui, lanes::Lanes};
 use crate::{
     app::{
         document::{layout::Page, profile::Profile},
-        kit::{self, icons, text},
+        kit::{self, icons},
         views::{View, ViewCtx, ViewDeclaration, ViewRequest, run_ui},
     },
     engine::SimSchema,
@@ -164,7 +164,7 @@ fn caption(profile: &Profile, is_figure: bool) -> Option<String> {
         "batch {} from {}: {} in {}",
         kit::thousands(batch.number),
         profile.time_of(batch.step),
-        text::plural(batch.steps as usize, "step", "steps"),
+        profile.count_steps(batch.steps.into()),
         kit::duration(batch.nanos as f64 * 1e-9)
     )];
     for (lane, what) in [(Lane::Compute, "kernels"), (Lane::Waits, "waiting")] {
