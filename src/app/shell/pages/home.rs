@@ -14,6 +14,7 @@ use egui::{
     RichText, ScrollArea, Sense, Stroke, StrokeKind, TextureHandle, TextureOptions, Ui, UiBuilder, WidgetInfo,
     accesskit::Role, pos2, vec2,
 };
+use std::{ffi::OsStr, path::Path};
 
 /// Width of a card and of its picture, points.
 const CARD: f32 = 288.0;
@@ -167,6 +168,16 @@ fn commands_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     }
 }
 
+/// Returns the name of a project among recent ones: its file, after its folder if others have this file name.
+fn recent_name(paths: &[&Path], i: usize) -> String {
+    let text = |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+    let name = text(paths[i].file_stem());
+    match paths.iter().filter(|path| path.file_stem() == paths[i].file_stem()).count() {
+        1 => name,
+        _ => format!("{} / {name}", text(paths[i].parent().and_then(Path::file_name))),
+    }
+}
+
 /// Draws the recent projects.
 fn recent_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
     let t = Tokens::of(ui.ctx());
@@ -175,9 +186,10 @@ fn recent_ui(ui: &mut Ui, state: &CommandState<'_>, queue: &mut Queue) {
         ui.label(widgets::sub(ui, "Projects you open or save appear here"));
     }
     let mut forgotten = None;
+    let paths: Vec<&Path> = state.around.recent.projects.iter().map(|place| &*place.path).collect();
     for (i, place) in state.around.recent.projects.iter().enumerate() {
         ui.horizontal(|ui| {
-            let name = place.path.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+            let name = recent_name(&paths, i);
             let ink = if place.is_missing { t.text_sub } else { t.text };
             let button = Button::new((icons::rich(icons::FOLDER).color(t.text_sub), RichText::new(&name).color(ink)));
             let button = button.frame_when_inactive(false).truncate();
@@ -234,5 +246,16 @@ pub fn hover_ui(ctx: &egui::Context) {
             let frame = Frame::popup(ui.style()).inner_margin(Margin::same(24)).stroke(Stroke::new(2.0, t.accent));
             frame.show(ui, |ui| ui.heading("Drop to open"));
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recent_projects_of_one_name_have_their_folder() {
+        let paths = ["/data/first/net.ron", "/data/second/net.ron", "/data/other.ron"].map(Path::new);
+        assert_eq!([0, 1, 2].map(|i| recent_name(&paths, i)), ["first / net", "second / net", "other"]);
     }
 }
