@@ -118,14 +118,17 @@ pub fn argument_ui(ui: &mut Ui, action: &str, spec: &ParamSpec, value: &mut Valu
 
 /// Draws a field of several lines, which scrolls if the text is longer.
 fn passage_ui(ui: &mut Ui, name: &str, typed: &mut String) -> Response {
-    let height = PASSAGE_LINES * ui.text_style_height(&TextStyle::Body) + 8.0;
-    let scroll = ScrollArea::vertical().id_salt(name).max_height(height);
+    let height = PASSAGE_LINES * ui.text_style_height(&TextStyle::Body) + PASSAGE_MARGINS;
+    // In a row of other fields, the available height is that of one line.
+    let scroll = ScrollArea::vertical().id_salt(name).max_height(height).min_scrolled_height(height);
     let field = TextEdit::multiline(typed).desired_rows(PASSAGE_LINES as usize).desired_width(f32::INFINITY);
     scroll.show(ui, |ui| ui.add(field)).inner
 }
 
 /// Number of visible lines of a text of several lines.
 const PASSAGE_LINES: f32 = 4.0;
+/// Height of the margins and the border of such a text, points.
+const PASSAGE_MARGINS: f32 = 12.0;
 
 #[cfg(test)]
 mod tests {
