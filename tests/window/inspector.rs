@@ -256,6 +256,18 @@ fn long_names_do_not_widen_the_inspector() {
 }
 
 #[test]
+fn a_formula_does_not_widen_the_inspector() {
+    let mut w = fresh();
+    let width = |w: &Window| w.get_by_label("Filter parameters").rect().width();
+    let before = width(&w);
+    type_into(&mut w, "lif.tau_syn value", "= lif.tau_m / 2");
+    enter(&mut w);
+    w.run_steps(10);
+    assert!(w.query_by_label("Formula of lif.tau_syn").is_some());
+    assert!((width(&w) - before).abs() < 1.0, "{} before, {} now", before, width(&w));
+}
+
+#[test]
 fn the_palette_grows_with_its_results() {
     let mut w = open(start(true));
     w.run();

@@ -13,7 +13,10 @@ use crate::{
     },
     project::Project,
 };
-use egui::{Response, RichText, TextEdit, Ui};
+use egui::{Align, Layout, Rect, Response, RichText, TextEdit, Ui, UiBuilder};
+
+/// Width of the button that unlinks a parameter, points.
+const UNLINK: f32 = 22.0;
 
 /// Whether a parameter can be linked to a formula.
 pub fn can_follow(spec: &ParamSpec) -> bool {
@@ -78,6 +81,16 @@ pub fn formula_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, name: &str) {
         "" => rows.unlink(id),
         formula => rows.follow(id, formula),
     }
+}
+
+/// Draws the button that unlinks a parameter, at the right end of an area. Returns whether it was clicked.
+pub fn unlink_ui(ui: &mut Ui, rows: &Rows<'_>, id: ParamId, area: Rect) -> bool {
+    let Some(link) = rows.link(id) else { return false };
+    let (text, title) = (format!("Follows {}; click to unlink", link.formula), titles::title(rows.params, id));
+    // A button beyond the area would widen the row, and so the panel in every frame.
+    let area = UiBuilder::new().max_rect(area.with_min_x(area.right() - UNLINK));
+    let button = |ui: &mut Ui| widgets::icon_button(ui, icons::LINK, &format!("Unlink {title}"));
+    ui.scope_builder(area.layout(Layout::left_to_right(Align::Center)), button).inner.on_hover_text(text).clicked()
 }
 
 /// Draws the context menu of a row.

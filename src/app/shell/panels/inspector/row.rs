@@ -215,7 +215,10 @@ fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamS
     if let Some(formula) = number::take_formula(ui.ctx(), &format!("{name} value")) {
         rows.follow(id, &formula);
     }
-    let reset = cell(ui, cells.dot, left(), |ui| dot_ui(ui, rows, id, spec, name));
+    let reset = match is_linked {
+        true => linked::unlink_ui(ui, rows, id, cells.dot),
+        false => cell(ui, cells.dot, left(), |ui| dot_ui(ui, rows, id, spec, name)),
+    };
     if is_linked && reset {
         return rows.unlink(id);
     }
@@ -272,11 +275,6 @@ fn set_value_ui(
 /// Draws the state dot, which shows whether the value differs from the default and whether the simulation has applied the
 /// value. Returns whether the dot was clicked.
 fn dot_ui(ui: &mut Ui, rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &str) -> bool {
-    if let Some(link) = rows.link(id) {
-        let text = format!("Follows {}; click to unlink", link.formula);
-        let title = titles::title(rows.params, id);
-        return widgets::icon_button(ui, icons::LINK, &format!("Unlink {title}")).on_hover_text(text).clicked();
-    }
     let (changed, taken) = (rows.is_changed(id), rows.live.map(|live| &live.acks));
     let pending = taken.is_some_and(|taken| taken.is_pending(id));
     let rejection = rows.live.and_then(|live| live.rejection(id)).map(|rejection| rejection.why.clone());
