@@ -47,7 +47,7 @@ use table::ListTable;
 const SEED: &str = "Random seed of every random draw";
 
 /// Maximum fraction of the panel's height that the selection card takes.
-const MAX_CARD_SHARE: f32 = 0.45;
+const MAX_CARD_SHARE: f32 = 0.5;
 
 /// Parameter below which the checkpoints of a recording are described.
 const KEPT: &str = "run.keep_checkpoints";
