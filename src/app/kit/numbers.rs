@@ -116,6 +116,7 @@ pub fn steps(steps: f64, base: TimeBase) -> String {
 /// Formats a duration in its natural unit: `1.6 ms`.
 pub fn duration(secs: f64) -> String {
     match secs.abs() {
+        0.0 => "0 s".to_owned(),
         a if a < 1e-3 => format!("{} µs", value(round3(secs * 1e6))),
         a if a < 1.0 => format!("{} ms", value(round3(secs * 1e3))),
         _ => format!("{} s", value(round3(secs))),
@@ -155,7 +156,7 @@ mod tests {
             [1, 1, 2, 0, 5]
         );
         assert_eq!([9e4, 2e5, 2e7, 3e9, 5e13].map(|v| prefix(v).1), ["", "k", "M", "G", "T"]);
-        assert_eq!(duration(0.0016), "1.6 ms");
+        assert_eq!([0.0016, 0.0].map(duration), ["1.6 ms", "0 s"]);
         let (time, count) = (TimeBase::seconds(1e-4), TimeBase::count("generation", "generations"));
         assert_eq!(TimeUnit::of(time, 2.0, 1.0).text(1.2341, 1e-4), "1,234.1 ms");
         let unit = TimeUnit::of(count, 2.0, 1.0);
