@@ -205,6 +205,18 @@ fn experts_are_described_in_their_words() {
     check(&Subject::example("synaptic-nano16.ron", &changes, 3, &[&OF_NEURONS, &OF_NUCLEI]));
 }
 
+#[test]
+fn networks_from_rules_are_described_in_their_words() {
+    let changes = ["populations.0.size=160", "populations.1.size=40"];
+    check(&Subject::example("cuba.ron", &changes, 300, &[&OF_NUCLEI, &OF_EXPERTS]));
+}
+
+#[test]
+fn evolved_models_are_described_in_their_words() {
+    let changes = ["strategy.population=64", "model.width=16", "model.context=16", "data.grammar_bytes=20000"];
+    check(&Subject::example("evolution-nano.ron", &changes, 3, &[&OF_NEURONS, &OF_NUCLEI[..2], &OF_EXPERTS]));
+}
+
 /// The rules themselves.
 #[test]
 fn texts_that_break_the_rules_are_found() {
