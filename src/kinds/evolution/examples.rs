@@ -7,6 +7,6 @@ pub const EXAMPLES: &[Example] = &[example!(
     "evolution-nano",
     50,
     "Evolved language model",
-    "A model of ternary weights learns a grammar without gradients: a population of 4,096 members, drawn anew each generation",
+    "A population of 4,096 ternary models learns a grammar without gradients",
     ["11 k parameters", "any CPU", "starts at once"]
 )];

@@ -8,14 +8,14 @@ pub const EXAMPLES: &[Example] = &[
         "kuramoto",
         60,
         "Kuramoto oscillators",
-        "Phases alone fall into step; turn the coupling and they drift apart",
+        "Phases alone synchronise; with less coupling they drift apart",
         ["10,000 oscillators", "any CPU", "starts at once"]
     ),
     example!(
         "nuclei",
         70,
         "Nuclei",
-        "Candidate solutions fall into step, decay and fuse until one fits",
+        "Candidate solutions synchronise, decay and fuse until one fits",
         ["1,024 nuclei", "any CPU", "starts at once"]
     ),
     example!(
@@ -36,7 +36,7 @@ pub const EXAMPLES: &[Example] = &[
         "fields",
         100,
         "Three fields",
-        "Three phases on every nucleus: fields find their own order, then each other’s",
+        "Three phases per nucleus: each field synchronises, then the fields with each other",
         ["128 to 1,024 nuclei", "any CPU", "starts at once"]
     ),
     example!(

@@ -15,7 +15,7 @@ pub const EXAMPLES: &[Example] = &[
         "chars",
         120,
         "Character model",
-        "The character model of nanoGPT, on a text of yours",
+        "The character model of nanoGPT, on your own text",
         ["10.8 M parameters", "GPU", "starts at once"]
     ),
     example!(

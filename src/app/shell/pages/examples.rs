@@ -33,6 +33,7 @@ mod tests {
         for example in ALL.iter() {
             let project = example.project().expect(example.name);
             assert!(!project.name.is_empty());
+            assert!(example.about.len() <= 90, "{}: the card has room for two lines", example.name);
             if example.needs_files {
                 continue;
             }
