@@ -2,12 +2,15 @@
 // gives the chunks to its warps, so that a long row of one spike occupies all warps.
 #pragma once
 #include "spiking/kicks.cuh"
+#include "spiking/rules_plasticity.cuh"
 
 namespace rules {
 
 constexpr unsigned int FULL_MASK = 0xffffffffu;
 // Synapses of a chunk: four per lane, loaded before the first is added.
 constexpr unsigned int PER_LANE = 4, ROW_CHUNK = 32 * PER_LANE;
+// Plastic synapses are updated by chains of dependent loads, so they are divided among more warps.
+template <bool PLASTIC> constexpr unsigned int CHUNK = PLASTIC ? 32 : ROW_CHUNK;
 
 // The connections and the current changes of their weights.
 struct Connections {
@@ -21,10 +24,33 @@ struct Connections {
     const unsigned char* weights;
     const unsigned short* gain_of;
     const WeightGain* gains;
+    const Plasticity plasticity; // used by the plastic kernels alone
+};
+
+// States of the plastic rows of a batch; empty in the kernels of networks without plasticity.
+template <unsigned int THREADS, bool PLASTIC> struct PlasticRows {
+    __device__ void put(unsigned int, const RowNow&) {}
+    __device__ RowNow get(unsigned int) const { return RowNow(); }
+    __device__ void set_source(unsigned int, unsigned int) {}
+    __device__ unsigned int source_of(unsigned int) const { return 0; }
+};
+template <unsigned int THREADS> struct PlasticRows<THREADS, true> {
+    unsigned int last[THREADS], updated[THREADS], source[THREADS];
+    float trace[THREADS], slow[THREADS]; // `slow`: the efficacy of short-term plasticity
+
+    __device__ void put(unsigned int at, const RowNow& row) {
+        last[at] = row.last;
+        updated[at] = row.updated;
+        trace[at] = row.trace;
+        slow[at] = row.slow;
+    }
+    __device__ void set_source(unsigned int at, unsigned int of) { source[at] = of; }
+    __device__ unsigned int source_of(unsigned int at) const { return source[at]; }
+    __device__ RowNow get(unsigned int at) const { return {last[at], updated[at], 0, trace[at], slow[at], slow[at]}; }
 };
 
 // The rows that a block of at most THREADS threads delivers together.
-template <unsigned int THREADS> struct RowBatch {
+template <unsigned int THREADS, bool PLASTIC> struct RowBatch : PlasticRows<THREADS, PLASTIC> {
     unsigned long long from[THREADS];   // index of the first synapse in its projection
     unsigned int len[THREADS];          // number of synapses
     unsigned int projection[THREADS];
@@ -32,6 +58,7 @@ template <unsigned int THREADS> struct RowBatch {
     unsigned int ends[THREADS];         // number of chunks up to and including the row
     unsigned int of_warp[THREADS / 32]; // chunks of each warp of rows
     unsigned long long events, late_events; // synaptic events of the next step, and of the current one
+    unsigned long long hash;                // sum over the delivered plastic weights
 };
 
 // Weight of a synapse in units of the receptor's sums.
@@ -46,6 +73,36 @@ __device__ inline int weight_of(const RulesProjection& p, const unsigned char* w
 __device__ inline int changed(int weight, const WeightGain& gain) {
     const int with_sign = gain.sign ? gain.sign * (weight < 0 ? -weight : weight) : weight;
     return __double2int_rz(round((double)with_sign * gain.factor)); // half away from zero, saturating
+}
+
+// Brings a chunk of a plastic row up to date and adds its weights to the sums. `step` is the step in which the smallest delay of the
+// projection ends. Returns the sum of the mixed weights of the warp.
+__device__ inline unsigned long long add_plastic_chunk(const Connections& c, int* sums, unsigned long long step, const RulesProjection& p, RowNow row,
+                                                       unsigned long long from, unsigned int len, unsigned int source, unsigned int gain,
+                                                       unsigned int lane) {
+    const RulesPlastic& of = c.plasticity.projections[p.plastic - 1];
+    const unsigned long long key = row_key(of.projection, source, (unsigned int)step);
+    unsigned long long hash = 0;
+    row.to = (unsigned int)step - of.dendritic_min;
+    for (unsigned int at = lane; at < len; at += 32) {
+        const unsigned int word = __ldg(c.words + p.words + from + at);
+        unsigned int bits;
+        int units;
+        if (of.law == PLASTIC_SHORT_TERM) {
+            units = __float2int_rn((float)weight_of(p, c.weights, from + at) * row.efficacy);
+            bits = (unsigned int)units;
+        } else {
+            const float w = update(c.plasticity, of, row, word, from + at, true, (unsigned int)step - 1);
+            units = __float2int_rn(w * of.scale);
+            bits = __float_as_uint(w);
+        }
+        hash += mixed(word ^ (unsigned int)(key >> 32), bits ^ (unsigned int)key);
+        const unsigned int slot = (unsigned int)(step + (word >> TARGET_BITS)) & c.model.slot_mask;
+        int* sum = sums + (unsigned long long)slot * 2 * c.model.stride + p.target + (word & ((1u << TARGET_BITS) - 1));
+        atomicAdd(sum, gain ? changed(units, c.gains[gain]) : units);
+    }
+    for (unsigned int d = 16; d; d /= 2) hash += __shfl_xor_sync(FULL_MASK, hash, d);
+    return hash;
 }
 
 // Adds a chunk of a row to the sums. `step` is the step in which the smallest delay of the projection ends.
@@ -80,15 +137,18 @@ enum class Part { WHOLE, SMALLEST_DELAY, LONGER_DELAYS };
 struct Row {
     unsigned long long from;             // index of the first synapse in its projection
     unsigned int len, projection, gain;  // `gain`: index of the changes of its weights; 0 for none
+    unsigned int source;                 // index of the presynaptic neuron in its population
+    bool is_silent;
 };
 
 // Finds a row of a projection; a silenced presynaptic neuron has an empty one.
 __device__ inline Row find_row(const Connections& c, unsigned int projection, unsigned int source, unsigned int neuron, Part part) {
-    Row row = {0, 0, projection, 0};
+    Row row = {0, 0, projection, 0, source, false};
     if (projection == NO_ROW) return row;
     if (c.model.has_gains) {
         const unsigned int gain = c.gain_of[neuron];
-        if (gain && c.gains[gain].silent) return row;
+        row.is_silent = gain && c.gains[gain].silent;
+        if (row.is_silent) return row;
         row.gain = gain && c.gains[gain].changes ? gain : 0;
     }
     const unsigned long long at = c.projections[projection].starts + source;
@@ -119,15 +179,30 @@ __device__ inline Row listed_row(const Connections& c, const unsigned int* spike
     return find_row(c, projection, neuron - p.first, neuron, part);
 }
 
-// Puts the row of each thread of a warp into a batch. Returns the number of synapses of the warp's rows.
-template <unsigned int THREADS>
-__device__ inline unsigned int put_rows(RowBatch<THREADS>& batch, const Row& row) {
+// The state of a row whose smallest delay ends in `step`, if it is plastic. The thread with `writes` adds the spike to its traces.
+__device__ inline RowNow state_of(const Connections& c, const Row& row, unsigned long long step, bool writes) {
+    if (row.projection == NO_ROW || row.is_silent || !c.projections[row.projection].plastic) return RowNow();
+    return enter_row(c.plasticity, c.plasticity.projections[c.projections[row.projection].plastic - 1], row.source, step, writes);
+}
+
+// Puts the row of each thread of a warp into a batch. Returns the number of synapses of the warp's rows. `step` is the step in
+// which their smallest delay ends; the block with `writes` adds the spikes to the traces of plastic rows.
+template <unsigned int THREADS, bool PLASTIC>
+__device__ inline unsigned int put_rows(const Connections& c, RowBatch<THREADS, PLASTIC>& batch, const Row& row, unsigned long long step, bool writes) {
     const unsigned int me = threadIdx.x, lane = me & 31;
     batch.from[me] = row.from;
     batch.projection[me] = row.projection;
     batch.gain[me] = row.gain;
     batch.len[me] = row.len;
-    unsigned int to = (row.len + ROW_CHUNK - 1) / ROW_CHUNK, events = row.len;
+    if (PLASTIC) {
+        RowNow now = state_of(c, row, step, writes);
+        if (row.projection != NO_ROW && c.projections[row.projection].plastic &&
+            c.plasticity.projections[c.projections[row.projection].plastic - 1].law == PLASTIC_SHORT_TERM)
+            now.slow = now.efficacy;
+        batch.put(me, now);
+        batch.set_source(me, row.source);
+    }
+    unsigned int to = (row.len + CHUNK<PLASTIC> - 1) / CHUNK<PLASTIC>, events = row.len;
     for (unsigned int d = 1; d < 32; d *= 2) {
         const unsigned int below = __shfl_up_sync(FULL_MASK, to, d);
         if (lane >= d) to += below;
@@ -139,8 +214,8 @@ __device__ inline unsigned int put_rows(RowBatch<THREADS>& batch, const Row& row
 }
 
 // Adds the chunks first, first + step, … of the rows in a batch to the sums; called by whole warps.
-template <unsigned int THREADS>
-__device__ inline void add_rows(const Connections& c, const RowBatch<THREADS>& batch, int* sums, unsigned long long step, unsigned int row_warps,
+template <unsigned int THREADS, bool PLASTIC>
+__device__ inline void add_rows(const Connections& c, RowBatch<THREADS, PLASTIC>& batch, int* sums, unsigned long long step, unsigned int row_warps,
                                 unsigned int chunk, unsigned int stride) {
     const unsigned int lane = threadIdx.x & 31;
     unsigned int all = 0;
@@ -150,20 +225,27 @@ __device__ inline void add_rows(const Connections& c, const RowBatch<THREADS>& b
         while (left >= batch.of_warp[first]) left -= batch.of_warp[first++];
         const unsigned int row = first * 32 + __popc(__ballot_sync(FULL_MASK, batch.ends[first * 32 + lane] <= left));
         const unsigned int len = batch.len[row];
-        const unsigned int at = (left - (batch.ends[row] - (len + ROW_CHUNK - 1) / ROW_CHUNK)) * ROW_CHUNK;
-        add_chunk(c, sums, step, c.projections[batch.projection[row]], batch.from[row] + at, min(ROW_CHUNK, len - at), batch.gain[row], lane);
+        const unsigned int at = (left - (batch.ends[row] - (len + CHUNK<PLASTIC> - 1) / CHUNK<PLASTIC>)) * CHUNK<PLASTIC>;
+        const RulesProjection& p = c.projections[batch.projection[row]];
+        const unsigned int n = min(CHUNK<PLASTIC>, len - at);
+        if (PLASTIC && p.plastic) {
+            const unsigned long long hash = add_plastic_chunk(c, sums, step, p, batch.get(row), batch.from[row] + at, n, batch.source_of(row), batch.gain[row], lane);
+            if (lane == 0) atomicAdd(&batch.hash, hash);
+            continue;
+        }
+        add_chunk(c, sums, step, p, batch.from[row] + at, n, batch.gain[row], lane);
     }
 }
 
 // Delivers `n_rows` rows, at most blockDim.x; `row` of thread t is row t. All threads of a block call this with the
 // same `n_rows`. If the blocks of the grid share the rows (`is_shared`), all of them pass the same rows, and adjacent
 // chunks go to different blocks.
-template <unsigned int THREADS>
-__device__ inline void deliver_batch(const Connections& c, RowBatch<THREADS>& batch, int* sums, unsigned long long step, unsigned int n_rows,
+template <unsigned int THREADS, bool PLASTIC>
+__device__ inline void deliver_batch(const Connections& c, RowBatch<THREADS, PLASTIC>& batch, int* sums, unsigned long long step, unsigned int n_rows,
                                      const Row& row, bool is_shared, unsigned long long* events) {
     const unsigned int me = threadIdx.x, warp = me >> 5, warps = blockDim.x >> 5, row_warps = (n_rows + 31) / 32;
     if (warp < row_warps) {
-        const unsigned int of_warp = put_rows(batch, row);
+        const unsigned int of_warp = put_rows(c, batch, row, step, !is_shared || blockIdx.x == 0);
         if ((me & 31) == 0 && of_warp && (!is_shared || blockIdx.x == 0)) atomicAdd(events, (unsigned long long)of_warp);
     }
     __syncthreads();
@@ -174,23 +256,23 @@ __device__ inline void deliver_batch(const Connections& c, RowBatch<THREADS>& ba
 
 // Delivers the rows of listed spikes whose projections have the smallest delay `delay`. The blocks of the grid share
 // the chunks of all rows (`is_shared`), or each block delivers some rows.
-template <unsigned int THREADS>
-__device__ inline void deliver_listed(const Connections& c, RowBatch<THREADS>& batch, int* sums, unsigned long long step, const RulesList* list,
+template <unsigned int THREADS, bool PLASTIC>
+__device__ inline void deliver_listed(const Connections& c, RowBatch<THREADS, PLASTIC>& batch, int* sums, unsigned long long step, const RulesList* list,
                                       const unsigned int* spikes, unsigned int delay, Part part, bool is_shared, unsigned long long* events) {
     const unsigned int per_spike = delay == 1 ? c.model.near : c.model.far;
     const unsigned int rows = __ldcg(&list->count) * per_spike, start = __ldcg(&list->start); // written by other blocks
     const unsigned int per_block = is_shared ? blockDim.x : min(blockDim.x, (rows + gridDim.x - 1) / gridDim.x);
     for (unsigned int first = is_shared ? 0 : blockIdx.x * per_block; first < rows; first += is_shared ? per_block : gridDim.x * per_block) {
         const unsigned int n = min(per_block, rows - first);
-        Row row = {0, 0, NO_ROW, 0};
+        Row row = {0, 0, NO_ROW, 0, 0, false};
         if (threadIdx.x < n) row = listed_row(c, spikes, start, first + threadIdx.x, delay, part);
         deliver_batch(c, batch, sums, step, n, row, is_shared, events);
     }
 }
 
 // Delivers the listed spikes whose smallest delay ends in `step`: those with a delay of one step only if `with_near`.
-template <unsigned int THREADS>
-__device__ inline void deliver_all_listed(const Connections& c, RowBatch<THREADS>& batch, int* sums, unsigned long long step, const RulesList* lists,
+template <unsigned int THREADS, bool PLASTIC>
+__device__ inline void deliver_all_listed(const Connections& c, RowBatch<THREADS, PLASTIC>& batch, int* sums, unsigned long long step, const RulesList* lists,
                                           const unsigned int* spikes, const unsigned int* far_delays, bool with_near, bool is_shared) {
     unsigned long long* const events = &batch.events;
     if (with_near && step >= 1) deliver_listed(c, batch, sums, step, &lists[(step - 1) & c.model.list_mask], spikes, 1, Part::WHOLE, is_shared, events);

@@ -5,10 +5,11 @@ use super::{
     cuda::{self, CudaSim},
     edge_lists,
     general::{
+        Plasticity,
         cpu::GeneralSim,
         cuda::{
             RulesSim,
-            kernels::{RulesConnectKernels, RulesKernels},
+            kernels::{RulesConnectKernels, RulesKernels, RulesPlasticKernels},
         },
         forecast,
     },
@@ -52,6 +53,7 @@ impl Kind for SpikingKind {
         cuda::kernels::VariantKernels::SPEC,
         RulesKernels::SPEC,
         RulesConnectKernels::SPEC,
+        RulesPlasticKernels::SPEC,
     ];
     const TEMPLATE: &'static str = include_str!("../../../projects/new/spiking.ron");
     const TEMPLATES: &'static [Template] = &[Template {
@@ -67,7 +69,9 @@ impl Kind for SpikingKind {
 
     fn loaded_modules(params: &Params, _: &Arc<Gpu>) -> Vec<ModuleSpec> {
         if params.network.source == Source::Rules {
-            return vec![RulesKernels::SPEC, RulesConnectKernels::SPEC];
+            let is_plastic = params.projections.iter().any(|p| !matches!(p.plasticity, Plasticity::Static(_)));
+            let plastic = is_plastic.then_some(RulesPlasticKernels::SPEC);
+            return [RulesKernels::SPEC, RulesConnectKernels::SPEC].into_iter().chain(plastic).collect();
         }
         let (step, leaky) = match (params.network.model, params.lif.precision) {
             (NeuronModel::ExponentialLif, StatePrecision::F64) => (cuda::kernels::Kernels::SPEC, None),

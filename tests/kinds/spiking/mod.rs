@@ -10,6 +10,7 @@ mod golden_spiking;
 pub mod leaky;
 mod non_finite;
 mod plasticity;
+mod plasticity_cuda;
 mod plasticity_weights;
 mod rules;
 pub mod small_network;

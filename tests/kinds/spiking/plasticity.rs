@@ -124,7 +124,7 @@ fn short_term_plasticity_follows_its_closed_forms() {
 }
 
 /// A network with several rules, delays with spread, and axonal delays.
-fn network(edits: &[&str]) -> Model {
+pub fn network(edits: &[&str]) -> Model {
     let text = r#"(version: 2, model: Spiking((
         network: (source: Rules),
         populations: [(name: "a", size: 77, model: IafPscExp(), v_start: "uniform(-65, -50)"), (name: "b", size: 53)],

@@ -119,7 +119,10 @@ pub fn fill(
         progress.report("connections", i as f32 / drafts.len() as f32)?;
         memory.starts.write_at(projection.starts as usize, draft.starts())?;
         if let Draft::Host(rows) = draft {
-            let (rows, splits) = by_delay(rows);
+            let (rows, mut splits) = by_delay(rows);
+            if projection.plastic > 0 {
+                splits = lengths(draft.starts());
+            }
             memory.splits.write_at(projection.starts as usize, &splits)?;
             memory.words.write_at(projection.words as usize, &rows.words)?;
             let at = projection.weights as usize;
@@ -139,9 +142,18 @@ pub fn fill(
         let pass = &mut Pass::default();
         FillRulesRows { r, starts, splits, cursors: &mut cursors, words, weights }.launch(kernels, pass, threads)?;
         HashRulesRows { r, starts, words, weights, hash: &mut hash }.launch(kernels, pass, THREADS)?;
+        if projection.plastic > 0 {
+            // A plastic row is delivered as a whole, since its state is updated once per spike.
+            memory.splits.write_at(projection.starts as usize, &lengths(draft.starts()))?;
+        }
         gpu.synchronize()?; // so that a cancelled start ends soon
     }
     Ok(StreamHash(hash.read()?[0].wrapping_add(of_host)))
+}
+
+/// Returns the number of synapses of each row, and a final 0.
+fn lengths(starts: &[u64]) -> Vec<u32> {
+    starts.windows(2).map(|row| (row[1] - row[0]) as u32).chain([0]).collect()
 }
 
 /// Arranges the synapses of each row so that those with the smallest delay come first. Also returns the number of

@@ -11,19 +11,28 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | [`kernels`] | declarations of kernels and device structs |
+//! | [`kernels`] | declarations of kernels |
+//! | [`structs`] | device structs and constants |
 //! | `connect` | connections, made on the device |
 //! | `tables` | populations, projections and inputs in the layout of the kernels; sizes |
 //! | `buffers` | device memory |
+//! | `launches` | kernels of a launch |
 //! | `queue` | launches and their readback |
+//! | `plastic` | plastic synapses: start values, updates between launches |
+//! | `plastic_tables`, `plastic_state` | their rules in the layout of the kernels; their saved states |
 //! | `state` | saved states |
 
 mod buffers;
 mod connect;
 pub mod kernels;
+mod launches;
+mod plastic;
+mod plastic_state;
+mod plastic_tables;
 mod queue;
 mod simulation;
 mod state;
+pub mod structs;
 mod tables;
 
 use super::{
@@ -52,9 +61,8 @@ use crate::{
     sim::{Buffers as _, BuildContext, MemoryReport, NonFinite, Progress, SimError},
 };
 use buffers::{MAX_LAUNCH_STEPS, RulesBuffers};
-use kernels::{
-    DeliverRules, RulesClock, RulesConnectKernels, RulesKernels, RulesTables, StepRules, StepRulesPersistent,
-};
+use kernels::{RulesClock, RulesConnectKernels, RulesKernels, RulesTables};
+use plastic::PlasticSynapses;
 use queue::Queue;
 use std::sync::Arc;
 use tables::{Layout, Sizes};
@@ -65,49 +73,12 @@ const MAX_GRAPH_STEPS: u64 = 64;
 const LENGTHS: usize = MAX_LAUNCH_STEPS.ilog2() as usize + 1;
 /// Maximum number of threads of a block of the persistent kernel, so that no register is spilled.
 const PERSISTENT_THREADS: u32 = 768;
+/// Maximum number of threads of a block of the persistent kernel of plastic networks.
+const PLASTIC_THREADS: u32 = 512;
 /// Maximum size of the tables that the persistent kernel keeps in shared memory, bytes.
 const MAX_TABLE_BYTES: u32 = 1 << 15;
 /// Name in [`Execution`](crate::sim::Execution) for a launch per step in place of the persistent kernel.
 const LAUNCHES: &str = "launches";
-
-/// Creates the launch of a step kernel from the arguments that both kernels have, and its own.
-macro_rules! step {
-    ($Kernel:ident, $m:ident, { $($own:tt)* }) => {
-        $Kernel {
-            model: $m.model.buf(),
-            clock: $m.clock.buf(),
-            populations: &$m.populations,
-            population_of: &$m.population_of,
-            values: &$m.values,
-            inputs: &$m.inputs,
-            tables: &$m.tables,
-            kicking: $m.kicking.buf(),
-            sources: &$m.sources,
-            chances: &$m.chances,
-            masks: &$m.masks,
-            trains: &$m.trains,
-            kicks: &$m.kicks,
-            marks: &$m.marks,
-            traced: &$m.traced,
-            projections: &$m.projections,
-            outgoing: &$m.outgoing,
-            far_delays: &$m.far_delays,
-            starts: &$m.starts,
-            splits: &$m.splits,
-            words: &$m.words,
-            weights: &$m.weights,
-            gain_of: &$m.gain_of,
-            gains: &$m.gains,
-            lists: &mut $m.lists,
-            spikes: &mut $m.spikes,
-            sums: &mut $m.sums,
-            state: &mut $m.state,
-            non_finite: &mut $m.non_finite,
-            samples: &mut $m.samples,
-            $($own)*
-        }
-    };
-}
 
 /// A network from rules on an NVIDIA GPU.
 pub struct RulesSim {
@@ -120,6 +91,8 @@ pub struct RulesSim {
     gpu: Arc<Gpu>,
     kernels: RulesKernels,
     memory: RulesBuffers,
+    /// Plastic projections; `None` for a static network.
+    plastic: Option<PlasticSynapses>,
     /// Captured graphs of 1, 2, 4, … steps.
     graphs: [Option<Graph>; LENGTHS],
     queue: Queue,
@@ -127,6 +100,8 @@ pub struct RulesSim {
     grid: Grid,
     /// Grid of `step_rules_persistent`, if the device holds all neurons.
     persistent: Option<Grid>,
+    /// Number of neurons of a block of that grid.
+    span: u32,
     /// Sizes of the tables that the persistent kernel keeps in shared memory.
     table_sizes: RulesTables,
     /// Maximum number of steps per launch, so that the ring of spikes suffices.
@@ -143,8 +118,8 @@ pub struct RulesSim {
 }
 
 impl RulesSim {
-    /// Makes the connections and creates the network at step 0. Fails if the network cannot be built or is plastic, a stimulus
-    /// is invalid, memory is exhausted, the device fails, or `progress` cancels.
+    /// Makes the connections and creates the network at step 0. Fails if the network cannot be built, a stimulus is
+    /// invalid, memory is exhausted, the device fails, or `progress` cancels.
     pub fn new(
         params: &Params,
         context: &BuildContext,
@@ -152,12 +127,7 @@ impl RulesSim {
         gpu: &Arc<Gpu>,
         progress: &Progress,
     ) -> Result<Self, SimError> {
-        let plan = plan::plan(params)?;
-        if let Some(i) = plan.projections.iter().position(|p| p.plasticity.is_some()) {
-            return Err(SimError::NoDevice(format!(
-                "projections.{i} is plastic, and plastic projections run on the CPU only: choose the CPU as device"
-            )));
-        }
+        let plan = plan::with_files_of(params, &setup.rules()?.plan)?;
         let host = HostState::new(params, context, setup.clone())?;
         let network = setup.rules()?;
         let connecting = RulesConnectKernels::load(gpu)?;
@@ -169,20 +139,27 @@ impl RulesSim {
         let mut memory = RulesBuffers::new(gpu, &sizes, &layout, context.seed)?;
         let connections = connect::fill(&mut memory, &connecting, network, &drafts, &layout.projections, progress)?;
         let kernels = RulesKernels::load(gpu)?;
+        let plastic = PlasticSynapses::new(gpu, &plan, &synapses)?;
         let is_wanted = context.kernels.get("step") != Some(LAUNCHES);
         let table_sizes = tables::table_sizes(&plan, &tables::inputs(&plan));
         let shared = tables::shared_bytes(&plan, &table_sizes).next_multiple_of(1 << 12).min(MAX_TABLE_BYTES);
-        let persistent = persistent_grid(plan.stride, gpu.multiprocessors, shared).filter(|_| is_wanted);
-        let persistent = match persistent {
-            Some(grid) if kernels.fits_persistent(grid)? => Some(grid),
-            _ => None,
+        let persistent = persistent_grid(plan.stride, gpu.multiprocessors, shared, plastic.is_some());
+        let fits = |grid: Grid| match &plastic {
+            Some(plastic) => plastic.kernels.fits_persistent(grid),
+            None => kernels.fits_persistent(grid),
+        };
+        let (persistent, span) = match persistent.filter(|_| is_wanted) {
+            Some((grid, span)) if fits(grid)? => (Some(grid), span),
+            _ => (None, 0),
         };
         let mut sim = Self {
             grid: grid(plan.stride, threads_per_block(plan.stride, gpu.multiprocessors)),
             persistent,
+            span,
             table_sizes: RulesTables::default(),
             kernels,
             memory,
+            plastic,
             graphs: [const { None }; LENGTHS],
             queue: Queue::new(gpu)?,
             longest: MAX_LAUNCH_STEPS,
@@ -216,7 +193,11 @@ impl RulesSim {
                 potentials[(population.state + of) as usize] = start as f32;
             }
         }
-        Ok(self.memory.state.write_at(0, &potentials)?)
+        self.memory.state.write_at(0, &potentials)?;
+        if let Some(plastic) = &mut self.plastic {
+            plastic.start(&self.memory, &self.plan)?;
+        }
+        Ok(())
     }
 
     fn run(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
@@ -243,6 +224,9 @@ impl RulesSim {
             self.collect(pass)?;
         }
         self.manual.retain(|kick| kick.step >= self.host.step);
+        if let Some(plastic) = &mut self.plastic {
+            self.host.measurements.hash.push_sum(plastic.take_hash()?);
+        }
         pass.collect()?;
         check_finite(self.non_finite.take().into_iter(), &self.host.setup.neurons)
     }
@@ -252,6 +236,10 @@ impl RulesSim {
         if self.host.stimuli_changed || step >= self.until {
             self.apply_stimuli(step)?;
         }
+        let end = match &mut self.plastic {
+            Some(plastic) => end.min(step.saturating_add(plastic.before_launch(&self.memory, step, self.host.step)?)),
+            None => end,
+        };
         // Launches become shorter towards the end, so that little is left to read after the last one.
         let left = end.min(self.until) - step;
         let most = if self.persistent.is_some() { MAX_LAUNCH_STEPS } else { MAX_GRAPH_STEPS };
@@ -293,38 +281,6 @@ impl RulesSim {
         self.graphs = [const { None }; LENGTHS];
     }
 
-    /// Launches the kernels of `n` steps.
-    fn record(&mut self, n: u64, pass: &mut Pass) -> Result<(), GpuError> {
-        let Self { memory: m, kernels, .. } = self;
-        DeliverRules {
-            model: m.model.buf(),
-            clock: m.clock.buf(),
-            populations: &m.populations,
-            projections: &m.projections,
-            outgoing: &m.outgoing,
-            far_delays: &m.far_delays,
-            starts: &m.starts,
-            splits: &m.splits,
-            words: &m.words,
-            weights: &m.weights,
-            gain_of: &m.gain_of,
-            gains: &m.gains,
-            lists: &mut m.lists,
-            spikes: &m.spikes,
-            sums: &mut m.sums,
-        }
-        .launch(kernels, pass, 2 * m.gpu.multiprocessors * 256)?;
-        if let Some(grid) = self.persistent {
-            let (n_steps, table_sizes) = (n as u32, self.table_sizes);
-            return step!(StepRulesPersistent, m, { n_steps, table_sizes, barrier: &mut m.barrier })
-                .launch(kernels, pass, grid);
-        }
-        (0..n as u32).try_for_each(|index| {
-            let delivers = u32::from(u64::from(index) + 1 < n);
-            step!(StepRules, m, { index, delivers }).launch(kernels, pass, self.grid)
-        })
-    }
-
     /// Applies the stimuli that are active from `step` on, and the current parameters; all steps before it must be launched.
     /// Returns the coefficients.
     fn apply_stimuli(&mut self, step: u64) -> Result<Coefficients, SimError> {
@@ -333,14 +289,18 @@ impl RulesSim {
         let coefficients = Coefficients::derive(&self.host.params, &self.plan, self.host.context.seed, &stimuli);
         let inputs = tables::inputs(&self.plan);
         let populations = tables::populations(&self.plan, &coefficients, &inputs.ranges, &self.layout.ranges);
-        self.table_sizes = tables::table_sizes(&self.plan, &inputs);
+        self.table_sizes = RulesTables { span: self.span, ..tables::table_sizes(&self.plan, &inputs) };
         if let Some(Grid::Cooperative { block, shared_bytes, .. }) = self.persistent {
             let fits = coefficient_bytes(block) + tables::shared_bytes(&self.plan, &self.table_sizes) <= shared_bytes;
             self.table_sizes.cached = fits.into();
         }
         self.fit_ring(&coefficients, step)?;
         let replaced = self.memory.upload_stimuli(&image)?;
-        if self.memory.upload_parameters(&populations, &coefficients.values, &inputs)? || replaced {
+        let mut replaced = replaced | self.memory.upload_parameters(&populations, &coefficients.values, &inputs)?;
+        if let Some(plastic) = &mut self.plastic {
+            replaced |= plastic.upload(&self.plan, &coefficients)?;
+        }
+        if replaced {
             self.clear_graphs();
         }
         self.listed = image.kick_steps();
@@ -370,8 +330,18 @@ impl RulesSim {
 
     /// Waits for the oldest launch and reads its results.
     fn collect(&mut self, pass: &mut Pass) -> Result<(), SimError> {
-        let kernel = if self.persistent.is_some() { "step_rules_persistent" } else { "step_rules" };
-        let reading = self.queue.collect(&self.memory, &mut self.host.measurements, kernel, pass)?;
+        let kernel = match (self.persistent.is_some(), self.plastic.is_some()) {
+            (true, false) => "step_rules_persistent",
+            (false, false) => "step_rules",
+            (true, true) => "step_rules_plastic_persistent",
+            (false, true) => "step_rules_plastic",
+        };
+        let mut count = |step: u64, spikes: &[u32]| {
+            if let Some(plastic) = &mut self.plastic {
+                plastic.count(step, spikes);
+            }
+        };
+        let reading = self.queue.collect(&self.memory, &mut self.host.measurements, &mut count, kernel, pass)?;
         let Some((step, non_finite)) = reading else { return Ok(()) };
         self.host.step = step;
         if non_finite.is_some() {
@@ -397,13 +367,17 @@ const fn coefficient_bytes(threads: u32) -> u32 {
     4 * COUNT as u32 * threads
 }
 
-/// Returns the grid with at most one block per multiprocessor, and shared memory for coefficients and `table_bytes`; `None` if it
-/// has fewer threads than neurons.
-fn persistent_grid(stride: u32, multiprocessors: u32, table_bytes: u32) -> Option<Grid> {
-    let threads = stride.div_ceil(multiprocessors.max(1)).next_multiple_of(32).max(128);
-    let blocks = stride.div_ceil(threads);
-    let shared_bytes = coefficient_bytes(threads) + table_bytes;
-    (threads <= PERSISTENT_THREADS).then_some(Grid::Cooperative { blocks, block: threads, shared_bytes })
+/// Returns the grid with at most one block per multiprocessor, and shared memory for coefficients and `table_bytes`, and the number
+/// of neurons of a block; `None` if the device does not hold all neurons. Blocks of a plastic network have more threads than
+/// neurons, which update synapses.
+fn persistent_grid(stride: u32, multiprocessors: u32, table_bytes: u32, is_plastic: bool) -> Option<(Grid, u32)> {
+    let share = stride.div_ceil(multiprocessors.max(1)).next_multiple_of(32);
+    let (span, block, most) = match is_plastic {
+        true => (share, PLASTIC_THREADS, PLASTIC_THREADS),
+        false => (share.max(128), share.max(128), PERSISTENT_THREADS),
+    };
+    let shared_bytes = coefficient_bytes(block) + table_bytes;
+    (span <= most).then_some((Grid::Cooperative { blocks: stride.div_ceil(span), block, shared_bytes }, span))
 }
 
 /// Returns the memory of a new simulation, with the coefficients of constant parameters.
@@ -412,5 +386,9 @@ pub fn predict(params: &Params, plan: &Plan) -> MemoryReport {
     let coefficients = Coefficients::derive(params, plan, 0, &StimulusPlan::default().at(0, plan.n));
     let mut report = RulesBuffers::predict(&Sizes::new(plan, &synapses, &coefficients));
     report += Queue::predict();
+    let plastic = plastic_tables::PlasticSizes::new(plan, &synapses);
+    if plastic.projections > 0 {
+        report += plastic::PlasticBuffers::predict(&plastic);
+    }
     report
 }

@@ -119,13 +119,14 @@ impl Queue {
         self.launches.drain(..).try_for_each(|launch| launch.mark.wait())
     }
 
-    /// Waits for the oldest launch and adds its results to the measurements; `step_kernel` is the name of the kernel
+    /// Waits for the oldest launch and adds its results to the measurements; `count` gets the spikes of each step, and `step_kernel` is the name of the kernel
     /// that ran its steps. Returns the number of completed steps, and the first non-finite potential; `None` if there
     /// is no launch. Fails if the device fails.
     pub fn collect(
         &mut self,
         memory: &RulesBuffers,
         measurements: &mut Measurements,
+        count: &mut dyn FnMut(u64, &[u32]),
         step_kernel: &'static str,
         pass: &mut Pass,
     ) -> Result<Option<(u64, Option<NonFinite>)>, GpuError> {
@@ -160,6 +161,7 @@ impl Queue {
             self.sorted.sort_unstable();
             at += list.count as usize;
             measurements.spikes(step, &self.sorted);
+            count(step, &self.sorted);
             if row > 0 && (step + 1).is_multiple_of(measurements.trace_every) {
                 measurements.trace(samples[i * row..(i + 1) * row].as_chunks().0);
             }

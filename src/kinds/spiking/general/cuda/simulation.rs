@@ -2,7 +2,7 @@
 
 use super::{
     LAUNCHES, RulesSim,
-    kernels::{ReadRulesPotentials, RulesConnectKernels, RulesKernels},
+    kernels::{ReadRulesPotentials, RulesConnectKernels, RulesKernels, RulesPlasticKernels},
     state,
 };
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
             host_sim::HostSim,
         },
         spiking::{
-            general::edit,
+            general::{edit, plan::ProjectionPlan},
             host_state::{Edit, HostState},
             probes, requests,
         },
@@ -42,6 +42,12 @@ impl HostSim for RulesSim {
         };
         if matches!(self.host.edit(change)?, Edit::Rebuild) {
             return Ok(Effect::NeedsRebuild);
+        }
+        let is_same = |(a, b): (&ProjectionPlan, &ProjectionPlan)| a.plasticity == b.plasticity;
+        if let Some(plastic) = &mut self.plastic
+            && !plan.projections.iter().zip(&self.plan.projections).all(is_same)
+        {
+            plastic.bring_up_to_date(&self.memory, self.host.step)?;
         }
         self.plan = plan;
         self.host.stimuli_changed = true;
@@ -103,7 +109,7 @@ impl HostSim for RulesSim {
     }
 
     fn kernel_facts(&self) -> Vec<KernelFacts> {
-        let own = [RulesKernels::SPEC.id(), RulesConnectKernels::SPEC.id()];
+        let own = [RulesKernels::SPEC.id(), RulesConnectKernels::SPEC.id(), RulesPlasticKernels::SPEC.id()];
         self.gpu.kernel_facts().into_iter().filter(|k| own.contains(&k.module())).collect()
     }
 
@@ -114,6 +120,9 @@ impl HostSim for RulesSim {
 
     fn held_memory(&self) -> MemoryReport {
         let mut report = self.memory.held();
+        if let Some(plastic) = &self.plastic {
+            report += plastic.memory.held();
+        }
         self.queue.report(&mut report);
         report.host("measurements", self.host.measurements.n_bytes());
         report.host("names and positions", self.host.setup.neurons.n_bytes());

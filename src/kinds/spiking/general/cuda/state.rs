@@ -12,7 +12,14 @@ use crate::{
 };
 
 /// Creates a snapshot that suffices to continue bit for bit. Fails if the device fails.
-pub fn write(sim: &RulesSim) -> Result<Snapshot, SimError> {
+pub fn write(sim: &mut RulesSim) -> Result<Snapshot, SimError> {
+    let plasticity = match &mut sim.plastic {
+        Some(plastic) => {
+            plastic.bring_up_to_date(&sim.memory, sim.host.step)?;
+            plastic.states(&sim.memory, &sim.layout.projections)?
+        }
+        None => vec![],
+    };
     let (plan, memory, step) = (&sim.plan, &sim.memory, sim.host.step);
     let stride = plan.stride as usize;
     let all = memory.state.read()?;
@@ -37,7 +44,7 @@ pub fn write(sim: &RulesSim) -> Result<Snapshot, SimError> {
         arrivals,
         spikes: in_transit(memory, plan, step)?,
         manual_kicks: sim.host.manual_kicks.clone(),
-        plasticity: vec![],
+        plasticity,
     };
     Ok(saved::compose(plan, sim.connections.0, state, &sim.host.measurements))
 }
@@ -45,7 +52,11 @@ pub fn write(sim: &RulesSim) -> Result<Snapshot, SimError> {
 /// Restores a state. Fails if the snapshot does not fit, in which case the simulation is unchanged, or if the device
 /// fails.
 pub fn read(sim: &mut RulesSim, from: &Snapshot) -> Result<(), SimError> {
-    let (state, counted) = saved::parse(&sim.plan, sim.connections.0, &[], from)?;
+    let mut synapses = vec![0; sim.plan.projections.len()];
+    for of in sim.plastic.iter().flat_map(|plastic| &plastic.projections) {
+        synapses[of.projection] = of.synapses;
+    }
+    let (state, counted) = saved::parse(&sim.plan, sim.connections.0, &synapses, from)?;
     let (plan, memory, step) = (&sim.plan, &mut sim.memory, state.step);
     let (n, stride) = (plan.n as usize, plan.stride as usize);
     sim.queue.restart()?;
@@ -63,6 +74,9 @@ pub fn read(sim: &mut RulesSim, from: &Snapshot) -> Result<(), SimError> {
         memory.sums.write_at((slot * 2 + i % 2) * stride, &slot_values)?;
     }
     write_in_transit(memory, &state.spikes)?;
+    if let Some(plastic) = &mut sim.plastic {
+        plastic.restore(memory, &sim.layout.projections, &state.plasticity, step)?;
+    }
     sim.manual.clear();
     sim.host.step = step;
     sim.host.manual_kicks = state.manual_kicks;

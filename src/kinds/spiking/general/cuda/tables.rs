@@ -6,6 +6,7 @@ use super::{
         RulesInput, RulesModel, RulesPopulation, RulesProjection, RulesTables, SYNAPSES_ALPHA, SYNAPSES_DELTA,
         SYNAPSES_EXPONENTIAL, WEIGHT_CONSTANT, WEIGHT_NARROW, WEIGHT_WIDE,
     },
+    plastic_tables::incoming,
 };
 use crate::{
     kinds::spiking::general::{
@@ -113,7 +114,9 @@ impl Layout {
     /// Arranges projections with the given numbers of synapses.
     pub fn new(plan: &Plan, synapses: &[u64], sizes: &Sizes) -> Self {
         let (mut projections, mut starts, mut words, mut weights) = (vec![], 0, 0, 0);
+        let mut plastic = 0;
         for (p, n) in plan.projections.iter().zip(synapses) {
+            plastic += u32::from(p.plasticity.is_some());
             let (format, constant, shift) = match p.format {
                 WeightFormat::Constant(weight) => (WEIGHT_CONSTANT, weight, 0),
                 WeightFormat::Narrow(shift) => (WEIGHT_NARROW, 0, shift),
@@ -130,7 +133,7 @@ impl Layout {
                 format,
                 constant,
                 shift,
-                pad: 0,
+                plastic: if p.plasticity.is_some() { plastic } else { 0 },
             });
             starts += u64::from(plan.populations[p.from].n) + 1;
             words += n;
@@ -212,7 +215,7 @@ pub fn inputs(plan: &Plan) -> Inputs {
 /// Returns the sizes of the tables that every step reads.
 pub fn table_sizes(plan: &Plan, inputs: &Inputs) -> RulesTables {
     let [projections, inputs, entries] = [plan.projections.len(), inputs.inputs.len(), inputs.tables.len()];
-    RulesTables { cached: 0, projections: projections as u32, inputs: inputs as u32, entries: entries as u32 }
+    RulesTables { cached: 0, projections: projections as u32, inputs: inputs as u32, entries: entries as u32, span: 0 }
 }
 
 /// Returns the shared memory for the tables, each aligned to 16 bytes, bytes.
@@ -233,6 +236,7 @@ pub fn populations(
     inputs: &[[u32; 2]],
     outgoing: &[[u32; 3]],
 ) -> Vec<RulesPopulation> {
+    let plastic = incoming(plan).1;
     let of = |(i, p): (usize, &plan::PopulationPlan)| {
         let places = &coefficients.places[i];
         RulesPopulation {
@@ -253,6 +257,8 @@ pub fn populations(
             near_from: outgoing[i][0],
             far_from: outgoing[i][1],
             far_to: outgoing[i][2],
+            plastic_from: plastic[i][0],
+            plastic_to: plastic[i][1],
         }
     };
     plan.populations.iter().enumerate().map(of).collect()

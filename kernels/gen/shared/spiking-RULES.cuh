@@ -1,0 +1,30 @@
+// Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.
+#pragma once
+
+constexpr unsigned int STATE_BLOCK = 16u;
+constexpr unsigned int LEFT = 5u;
+constexpr unsigned int DECAY = 0u;
+constexpr unsigned int DRIVE = 1u;
+constexpr unsigned int THETA = 2u;
+constexpr unsigned int RESET = 3u;
+constexpr unsigned int REFRACTORY = 4u;
+constexpr unsigned int REST = 5u;
+constexpr unsigned int TO_U_EX = 6u;
+constexpr unsigned int TO_U_IN = 7u;
+constexpr unsigned int SYNAPTIC_DECAY_EX = 8u;
+constexpr unsigned int SYNAPTIC_DECAY_IN = 9u;
+constexpr unsigned int UNIT_EX = 10u;
+constexpr unsigned int UNIT_IN = 11u;
+constexpr unsigned int RISE_TO_U_EX = 12u;
+constexpr unsigned int RISE_TO_U_IN = 13u;
+constexpr unsigned int RISE_TO_CURRENT_EX = 14u;
+constexpr unsigned int RISE_TO_CURRENT_IN = 15u;
+constexpr unsigned int SYNAPSES_EXPONENTIAL = 0u;
+constexpr unsigned int SYNAPSES_ALPHA = 1u;
+constexpr unsigned int SYNAPSES_DELTA = 2u;
+constexpr unsigned int PLASTIC_PAIR = 0u;
+constexpr unsigned int PLASTIC_POWER_LAW = 1u;
+constexpr unsigned int PLASTIC_TRIPLET = 2u;
+constexpr unsigned int PLASTIC_INHIBITORY = 3u;
+constexpr unsigned int PLASTIC_REWARD = 4u;
+constexpr unsigned int PLASTIC_SHORT_TERM = 5u;
