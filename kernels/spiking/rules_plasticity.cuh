@@ -13,12 +13,14 @@ namespace rules {
 
 // Number of fine entries of a table of decays, as in plasticity/decay.rs.
 constexpr unsigned int FINE = 1024;
+// Number of spikes of a history that an update loads together.
+constexpr unsigned int RECENT = 3;
 
 // Weights, histories and rules of the plastic projections.
 struct Plasticity {
     const RulesPlastic* projections;
     const unsigned int* incoming;         // indices of plastic projections, by postsynaptic population
-    const float* decays;
+    const float* decays;                  // in global or shared memory
     RulesRowState* rows;                  // two versions per row
     unsigned long long* heads;            // by postsynaptic neuron: number of spikes, and step of the last one in the upper half
     unsigned long long* entries;          // recent spikes: step, and trace in the upper half
@@ -44,7 +46,7 @@ __device__ inline bool is_after(unsigned int a, unsigned int b) { return (int)(a
 // Decay over a number of steps. `table`: index of the first entry, and number of entries less one.
 __device__ inline float decay_over(const Plasticity& p, const RulesDecay& table, unsigned int age) {
     const unsigned int coarse = min(FINE + age / FINE, table.last);
-    return __ldg(p.decays + table.first + coarse) * __ldg(p.decays + table.first + age % FINE);
+    return p.decays[table.first + coarse] * p.decays[table.first + age % FINE];
 }
 
 // A trace after a spike, from its value at the spike before and the decay since.
@@ -109,10 +111,21 @@ __device__ inline float update(const Plasticity& p, const RulesPlastic& of, cons
     unsigned int end = (unsigned int)head;
     if (end && (unsigned int)(head >> 32) == running) --end;
     const unsigned int oldest = end - min(end, of.mask); // the place before may be overwritten in this step
+    // The most recent spikes are loaded together, because most updates need one to three.
+    unsigned long long recent[RECENT];
+#pragma unroll
+    for (unsigned int k = 0; k < RECENT; ++k) recent[k] = k < end - oldest ? __ldcg(p.entries + places + ((end - 1 - k) & of.mask)) : 0;
+    const auto spike_at = [&](unsigned int index) {
+        const unsigned int k = end - 1 - index;
+        unsigned long long spike = recent[0];
+#pragma unroll
+        for (unsigned int i = 1; i < RECENT; ++i) spike = k == i ? recent[i] : spike;
+        return k < RECENT ? spike : __ldcg(p.entries + places + (index & of.mask));
+    };
     unsigned int next = end;
     unsigned long long entry = 0; // the spike before `next`
     while (next != oldest) {
-        entry = __ldcg(p.entries + places + ((next - 1) & of.mask));
+        entry = spike_at(next - 1);
         if (!is_after((unsigned int)entry + dendritic, row.updated)) break;
         --next;
     }
@@ -120,7 +133,7 @@ __device__ inline float update(const Plasticity& p, const RulesPlastic& of, cons
     unsigned long long before = entry;
     bool had_before = false;
     for (; next != end; ++next) {
-        const unsigned long long spike = __ldcg(p.entries + places + (next & of.mask));
+        const unsigned long long spike = spike_at(next);
         const unsigned int time = (unsigned int)spike + dendritic;
         if (is_after(time, row.to)) break;
         const float k_plus = row.trace * decay_over(p, of.plus, time - row.last);

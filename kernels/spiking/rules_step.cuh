@@ -392,7 +392,7 @@ __device__ inline void step_once(const RulesModel* model, const RulesClock* cloc
 // Runs many steps of a persistent launch with blocks of at most THREADS threads.
 template <unsigned int THREADS, bool PLASTIC>
 __device__ inline void step_many(const RulesModel* model, const RulesClock* clock, unsigned int n_steps, const RulesTables& table_sizes,
-                                 RULES_STEP_PARAMETERS, unsigned int* barrier, const Plasticity plasticity) {
+                                 RULES_STEP_PARAMETERS, unsigned int* barrier, Plasticity plasticity) {
     __shared__ RowBatch<THREADS, PLASTIC> batch;
     __shared__ Fired<THREADS> fired;
     // The barrier invalidates the first-level cache, so shared memory holds the tables that every step reads.
@@ -405,6 +405,7 @@ __device__ inline void step_many(const RulesModel* model, const RulesClock* cloc
         outgoing = cached(outgoing, table_sizes.projections, free);
         inputs = cached(inputs, table_sizes.inputs, free);
         tables = cached(tables, table_sizes.entries, free);
+        if (PLASTIC) plasticity.decays = cached(plasticity.decays, table_sizes.decays, free);
     }
     if (threadIdx.x == 0) {
         fired.n = 0;

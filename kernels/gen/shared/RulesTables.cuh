@@ -8,5 +8,6 @@ struct alignas(4) RulesTables {
     unsigned int inputs; // Poisson inputs of the network
     unsigned int entries; // Entries of all distributions of Poisson counts
     unsigned int span; // Neurons of a block of a plastic network
+    unsigned int decays; // Entries of all tables of decays
 };
-static_assert(sizeof(RulesTables) == 20, "RulesTables: size");
+static_assert(sizeof(RulesTables) == 24, "RulesTables: size");

@@ -141,7 +141,8 @@ impl RulesSim {
         let kernels = RulesKernels::load(gpu)?;
         let plastic = PlasticSynapses::new(gpu, &plan, &synapses)?;
         let is_wanted = context.kernels.get("step") != Some(LAUNCHES);
-        let table_sizes = tables::table_sizes(&plan, &tables::inputs(&plan));
+        let decays = plastic.as_ref().map_or(0, |plastic| plastic.n_decays);
+        let table_sizes = RulesTables { decays, ..tables::table_sizes(&plan, &tables::inputs(&plan)) };
         let shared = tables::shared_bytes(&plan, &table_sizes).next_multiple_of(1 << 12).min(MAX_TABLE_BYTES);
         let persistent = persistent_grid(plan.stride, gpu.multiprocessors, shared, plastic.is_some());
         let fits = |grid: Grid| match &plastic {
@@ -287,20 +288,21 @@ impl RulesSim {
         let stimuli = self.host.plan.at::<f32>(step, self.plan.n);
         let image = DeviceStimuli::new(&stimuli, &self.manual, self.plan.n);
         let coefficients = Coefficients::derive(&self.host.params, &self.plan, self.host.context.seed, &stimuli);
+        let is_replaced = match &mut self.plastic {
+            Some(plastic) => plastic.upload(&self.plan, &coefficients)?,
+            None => false,
+        };
         let inputs = tables::inputs(&self.plan);
         let populations = tables::populations(&self.plan, &coefficients, &inputs.ranges, &self.layout.ranges);
-        self.table_sizes = RulesTables { span: self.span, ..tables::table_sizes(&self.plan, &inputs) };
+        let decays = self.plastic.as_ref().map_or(0, |plastic| plastic.n_decays);
+        self.table_sizes = RulesTables { span: self.span, decays, ..tables::table_sizes(&self.plan, &inputs) };
         if let Some(Grid::Cooperative { block, shared_bytes, .. }) = self.persistent {
             let fits = coefficient_bytes(block) + tables::shared_bytes(&self.plan, &self.table_sizes) <= shared_bytes;
             self.table_sizes.cached = fits.into();
         }
         self.fit_ring(&coefficients, step)?;
-        let replaced = self.memory.upload_stimuli(&image)?;
-        let mut replaced = replaced | self.memory.upload_parameters(&populations, &coefficients.values, &inputs)?;
-        if let Some(plastic) = &mut self.plastic {
-            replaced |= plastic.upload(&self.plan, &coefficients)?;
-        }
-        if replaced {
+        let replaced = self.memory.upload_stimuli(&image)? || is_replaced;
+        if self.memory.upload_parameters(&populations, &coefficients.values, &inputs)? || replaced {
             self.clear_graphs();
         }
         self.listed = image.kick_steps();

@@ -77,6 +77,8 @@ pub struct PlasticSynapses {
     pub projections: Vec<Plastic>,
     /// Rules as the kernels read them.
     pub tables: Vec<RulesPlastic>,
+    /// Number of entries of all tables of decays.
+    pub n_decays: u32,
     /// Number of spikes of each neuron since all synapses were brought up to date, as far as they were read.
     counts: Vec<u32>,
     /// Largest of these numbers.
@@ -105,6 +107,7 @@ impl PlasticSynapses {
         Ok(Some(Self {
             kernels: RulesPlasticKernels::load(gpu)?,
             memory,
+            n_decays: tables(plan, &projections).1.len() as u32,
             projections,
             tables: vec![],
             counts: vec![0; plan.n as usize],
@@ -127,7 +130,7 @@ impl PlasticSynapses {
         for (table, settled) in tables.iter_mut().zip(settled) {
             table.settled = settled;
         }
-        self.tables = tables;
+        (self.tables, self.n_decays) = (tables, decays.len() as u32);
         self.memory.plastic.write(&self.tables)?;
         self.refractory = smallest_refractory(plan, coefficients);
         let gpu = self.gpu.clone();

@@ -235,6 +235,8 @@ device_struct! {
         entries: u32,
         /// Neurons of a block of a plastic network
         span: u32,
+        /// Entries of all tables of decays
+        decays: u32,
     }
 }
 

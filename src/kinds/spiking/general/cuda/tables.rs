@@ -215,7 +215,14 @@ pub fn inputs(plan: &Plan) -> Inputs {
 /// Returns the sizes of the tables that every step reads.
 pub fn table_sizes(plan: &Plan, inputs: &Inputs) -> RulesTables {
     let [projections, inputs, entries] = [plan.projections.len(), inputs.inputs.len(), inputs.tables.len()];
-    RulesTables { cached: 0, projections: projections as u32, inputs: inputs as u32, entries: entries as u32, span: 0 }
+    RulesTables {
+        cached: 0,
+        projections: projections as u32,
+        inputs: inputs as u32,
+        entries: entries as u32,
+        span: 0,
+        decays: 0,
+    }
 }
 
 /// Returns the shared memory for the tables, each aligned to 16 bytes, bytes.
@@ -225,7 +232,8 @@ pub fn shared_bytes(plan: &Plan, of: &RulesTables) -> u32 {
         + bytes(of.projections, size_of::<RulesProjection>())
         + bytes(of.projections, 4)
         + bytes(of.inputs, size_of::<RulesInput>())
-        + bytes(of.entries, 4);
+        + bytes(of.entries, 4)
+        + bytes(of.decays, 4);
     all.min(u64::from(u32::MAX / 2)) as u32
 }
 
