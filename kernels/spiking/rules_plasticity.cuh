@@ -104,6 +104,7 @@ __device__ inline float update(const Plasticity& p, const RulesPlastic& of, cons
     const unsigned int target = word & ((1u << TARGET_BITS) - 1), dendritic = of.dendritic_min + (word >> TARGET_BITS);
     float* const weight = p.weights + of.weights + at;
     const unsigned int bits = __float_as_uint(__ldcg(weight));
+    if (!of.is_learning) return __uint_as_float(bits);
     const bool is_eligible = of.law == PLASTIC_REWARD;
     Synapse s = {__uint_as_float(bits & 0x7fffffffu), is_eligible ? __ldcg(p.eligibility + of.eligibility + at) : 0.0f, row.updated};
     const unsigned long long head = __ldcg(p.heads + of.heads + target);

@@ -11,6 +11,7 @@ pub mod leaky;
 mod non_finite;
 mod plasticity;
 mod plasticity_cuda;
+mod plasticity_live;
 mod plasticity_weights;
 mod rules;
 pub mod small_network;

@@ -344,7 +344,7 @@ fn projection(
     };
     plan.receptor = receptor(receptor_of, plan.median_weight());
     let spans = (delay_min, delays);
-    plan.plasticity = plasticity::plan(&of.plasticity, of.axonal_delay, dt_ms, spans, plan.median_weight())?;
+    plan.plasticity = plasticity::plan(of, dt_ms, spans, plan.median_weight())?;
     Ok(plan)
 }
 

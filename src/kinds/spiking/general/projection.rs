@@ -177,6 +177,11 @@ params! {
         #[param(title = "Axonal delay", unit = Ms, range = 0.0..=20.0, hard = 0.0..=1000.0, symbol = "d_a", apply = Rebuild)]
         #[show_if(|s| !matches!(s.plasticity, Plasticity::Static(_) | Plasticity::TsodyksMarkram(_)))]
         axonal_delay: f64 = 0.0,
+
+        /// Whether spikes change the weights. If not, weights and eligibilities keep their values, and traces continue.
+        #[param(title = "Learning")]
+        #[show_if(|s| !matches!(s.plasticity, Plasticity::Static(_) | Plasticity::TsodyksMarkram(_)))]
+        learning: bool = true,
     }
 }
 

@@ -102,6 +102,7 @@ pub fn tables(plan: &Plan, projections: &[Plastic]) -> (Vec<RulesPlastic>, Vec<f
             is_nearest: rule.is_nearest.into(),
             has_slow: rule.slow.is_some().into(),
             is_inhibitory: u32::from(p.receptor == 1),
+            is_learning: rule.is_learning.into(),
             w_max: rule.w_max,
             unit: 2_f32.powi(exponent),
             scale: 2_f32.powi(-exponent),

@@ -165,6 +165,10 @@ device_struct! {
         has_slow: u32,
         /// Whether weights of 0 are inhibitory
         is_inhibitory: u32,
+        /// Whether spikes change weights and eligibilities
+        is_learning: u32,
+        /// Padding to eight bytes
+        pad: u32,
         /// Amplitude of potentiation; learning rate; with short-term plasticity the utilisation
         a_plus: f32,
         /// Amplitude of depression; depression per presynaptic spike

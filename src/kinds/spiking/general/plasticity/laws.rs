@@ -221,6 +221,8 @@ pub struct Rule {
     pub is_nearest: bool,
     /// Maximum weight; infinite if weights do not change.
     pub w_max: f32,
+    /// Whether spikes change weights and eligibilities.
+    pub is_learning: bool,
 }
 
 impl Rule {
@@ -265,7 +267,8 @@ impl Rule {
             Plasticity::PairStdp(r) => (None, r.pairing),
             _ => (None, Pairing::AllToAll),
         };
-        Self { law, plus: decay(plus), minus: decay(minus), slow, is_nearest: pairing == Pairing::Nearest, w_max }
+        let (is_nearest, is_learning) = (pairing == Pairing::Nearest, plan.is_learning);
+        Self { law, plus: decay(plus), minus: decay(minus), slow, is_nearest, w_max, is_learning }
     }
 
     /// Returns a trace after a spike, from its value at the previous spike and the decay since.

@@ -29,6 +29,13 @@
 //! no bit. Such an update precedes saved states, changes of parameters, and the overwriting of histories. Eligibilities are
 //! an exception: they decay to the time of an update. With them, rows are updated by presynaptic spikes and at multiples of R only.
 //!
+//! # Learning
+//!
+//! Without [`Projection::learning`](super::Projection::learning), steps 1 and 2 change neither weight nor eligibility, and weights
+//! do not change at multiples of R: an update moves the time up to which a row is up to date, and nothing else. Spikes are added to
+//! the traces as before. Learning is switched before a step, as are all parameters: all synapses are brought up to date first.
+//! Projections with eligibilities are not, so that for them the switch acts from the last update of each row on, at most R before.
+//!
 //! # Layout
 //!
 //! Each thread has these arrays for its neurons, by projection ([`part::Part`]). f32 unless noted; times are steps modulo 2^32,

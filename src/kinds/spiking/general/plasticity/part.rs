@@ -164,6 +164,10 @@ impl Part {
 
     /// Updates a row to a synapse time, at which a presynaptic spike arrives if `is_spike`.
     fn update(&mut self, source: usize, to: u32, is_spike: bool, of: Projection<'_>) {
+        if !of.rule.is_learning {
+            self.rows[source].updated = to;
+            return;
+        }
         match &of.rule.law {
             AnyLaw::Pair(law) => self.update_as(law, source, to, is_spike, of),
             AnyLaw::PowerLaw(law) => self.update_as(law, source, to, is_spike, of),

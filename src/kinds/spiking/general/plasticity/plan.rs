@@ -1,7 +1,7 @@
 //! Check of a plastic projection: its delays, and the depth of its histories.
 
 use super::Plasticity;
-use crate::kinds::spiking::general::plan::delay_steps;
+use crate::kinds::spiking::general::{Projection, plan::delay_steps};
 
 /// Largest dendritic delay of a plastic projection, steps.
 const MAX_DENDRITIC: u32 = 4000;
@@ -13,6 +13,8 @@ const SPARE: u32 = 48;
 pub struct PlasticityPlan {
     /// The rule and its parameters.
     pub rule: Plasticity,
+    /// Whether spikes change weights and eligibilities.
+    pub is_learning: bool,
     /// Axonal delay, steps.
     pub axonal: u32,
     /// Smallest dendritic delay, steps, at least 1.
@@ -47,12 +49,12 @@ impl Plasticity {
 /// Returns the plan of the plasticity of a projection with delays from `delay_min`, `delays` of them, and a median weight; `None`
 /// for a static projection. Fails if the rule cannot be followed.
 pub fn plan(
-    rule: &Plasticity,
-    axonal_ms: f64,
+    of: &Projection,
     dt_ms: f64,
     (delay_min, delays): (u32, u32),
     median_weight: f64,
 ) -> Result<Option<PlasticityPlan>, String> {
+    let (rule, axonal_ms) = (&of.plasticity, of.axonal_delay);
     if matches!(rule, Plasticity::Static(_)) {
         return Ok(None);
     }
@@ -87,7 +89,8 @@ pub fn plan(
     };
     let spikes = interval + dendritic_min + dendritic_max + SPARE;
     let depth = if rule.w_max().is_some() { spikes.next_power_of_two() } else { 0 };
-    Ok(Some(PlasticityPlan { rule: rule.clone(), axonal, dendritic_min, dendritic_max, interval, depth }))
+    let (rule, is_learning) = (rule.clone(), of.learning);
+    Ok(Some(PlasticityPlan { rule, is_learning, axonal, dendritic_min, dendritic_max, interval, depth }))
 }
 
 /// Checks that all numbers of a rule are finite, and that the maximum weight is above 0.

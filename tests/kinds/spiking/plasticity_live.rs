@@ -1,0 +1,104 @@
+//! Plastic synapses while a network runs: learning is switched on and off. Equal bits for any threads, batches and backend.
+
+use super::plasticity::network;
+use crate::device::gpu;
+use neuropil::{
+    kinds::Model,
+    params::path,
+    sim::{BuildContext, Device, Effect, Progress, Simulation, Snapshot},
+};
+
+/// Projections of [`network`] whose weights change.
+const LEARNING: [usize; 5] = [0, 1, 2, 4, 5];
+
+/// A way to run a network: device, way in which a GPU steps, and steps of a batch.
+struct Way {
+    device: Device,
+    step: &'static str,
+    batch: u32,
+}
+
+impl Way {
+    fn build(&self, model: &Model) -> Box<dyn Simulation> {
+        let kernels = [("step", self.step)].into_iter().collect();
+        let context = BuildContext { kernels, ..BuildContext::default() };
+        model.build(&context, &self.device, &Progress::default()).expect("built")
+    }
+
+    fn name(&self) -> String {
+        match self.device {
+            Device::Cpu { threads } => format!("{threads} threads"),
+            Device::Cuda(_) => format!("GPU, {}", self.step),
+        }
+    }
+
+    fn end(&self, sim: &mut dyn Simulation, steps: u32) -> (String, Snapshot) {
+        (super::digest_of(sim, steps, self.batch), sim.save().expect("saved"))
+    }
+}
+
+fn on_cpu() -> Vec<Way> {
+    [(1, 401), (3, 7), (2, 1)].map(|(threads, batch)| Way { device: Device::Cpu { threads }, step: "", batch }).into()
+}
+
+/// One way on the CPU, which is the definition, then those on a GPU; `None` without a GPU.
+fn on_gpu() -> Option<Vec<Way>> {
+    let gpu = gpu()?;
+    let mut ways = on_cpu();
+    ways.truncate(1);
+    for (step, batch) in [("persistent", 401), ("launches", 50), ("persistent", 7)] {
+        ways.push(Way { device: Device::Cuda(gpu.clone()), step, batch });
+    }
+    Some(ways)
+}
+
+/// Compares what a function returns for each way with the first result.
+fn compare<T: PartialEq>(ways: &[Way], result: impl Fn(&Way) -> T) -> T {
+    let first = result(&ways[0]);
+    for way in &ways[1..] {
+        assert!(result(way) == first, "{}, batches of {}", way.name(), way.batch);
+    }
+    first
+}
+
+fn set(sim: &mut dyn Simulation, edit: &str) {
+    let change = path::parse(sim.params().expect("parameters"), edit).expect("a change");
+    assert_eq!(sim.set(&change).expect("set"), Effect::Applied, "{edit}");
+}
+
+/// Weights and eligibilities in a saved state, by projection.
+fn values(state: &Snapshot) -> Vec<Vec<f32>> {
+    let list = |i: &usize, what: &str| state.read_list(&format!("plasticity.{i}.{what}")).expect("a list");
+    LEARNING.iter().map(|i| [list(i, "weights"), list(i, "eligibility")].concat()).collect()
+}
+
+/// Without learning, weights and eligibilities keep their values, while spikes are added to the traces.
+fn learning_is_switched(ways: &[Way]) {
+    let model = network(&[]);
+    compare(ways, |way| {
+        let mut sim = way.build(&model);
+        let mut states = vec![way.end(&mut *sim, 801)];
+        for is_on in [false, true] {
+            LEARNING.iter().for_each(|i| set(&mut *sim, &format!("projections.{i}.learning={is_on}")));
+            states.extend([0, 603].map(|steps| way.end(&mut *sim, steps)));
+        }
+        let [_, off, still_off, on, learned] = [0, 1, 2, 3, 4].map(|i| values(&states[i].1));
+        assert!(off == still_off && off == on, "weights keep their values");
+        assert!(on.iter().zip(&learned).all(|(a, b)| a != b), "weights change again");
+        let traces = |i: usize| states[i].1.read_list::<f32>("plasticity.0.rows.trace").expect("traces");
+        assert!(traces(1) != traces(2), "traces continue");
+        states
+    });
+}
+
+#[test]
+fn learning_is_switched_on_the_cpu() {
+    learning_is_switched(&on_cpu());
+}
+
+#[test]
+fn learning_is_switched_on_a_gpu() {
+    if let Some(ways) = on_gpu() {
+        learning_is_switched(&ways);
+    }
+}
