@@ -47,7 +47,7 @@ pub(super) fn ask(args: AskArgs) -> Result<(), CliError> {
     if !options.allow_outside && !is_own(&path) {
         refuse_outside(&outside_paths_of_run(&run, &project), "run")?;
     }
-    let (sim, notes) = simulation(&run, &options)?;
+    let (mut sim, notes) = simulation(&run, &options)?;
     notes.iter().for_each(|note| eprintln!("neuropil: {note}"));
     let step = sim.clock().step;
     let answer = in_thread("ask", move |progress| sim.ask(&request, progress))?;

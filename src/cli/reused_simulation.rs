@@ -123,8 +123,8 @@ impl Simulation for ReusedSimulation {
     fn load(&mut self, state: &Snapshot) -> Result<(), SimError> {
         self.deref_mut().load(state)
     }
-    fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
-        self.deref().ask(request, progress)
+    fn ask(&mut self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+        self.deref_mut().ask(request, progress)
     }
     fn is_measuring(&self) -> bool {
         self.deref().is_measuring()

@@ -250,7 +250,7 @@ impl<W: Fn()> Worker<W> {
 
     fn ask(&mut self, request: &Request, progress: Arc<Progress>) {
         let none = || Err(SimError::Input("there is no simulation".to_owned()));
-        let answer = self.sim.as_ref().map_or_else(none, |sim| sim.ask(request, &progress));
+        let answer = self.sim.as_mut().map_or_else(none, |sim| sim.ask(request, &progress));
         self.pace.forget(); // the time spent on the answer is not caught up
         let failure = answer.as_ref().err().filter(|e| e.is_device()).map(|e| SimError::Device(e.to_string()));
         self.send_event(Event::Answered { progress, clock: self.clock(), answer });

@@ -2,7 +2,8 @@
 //! network from rules gives one file per projection, whose indices are those of the neurons within the two populations;
 //! other networks give one file.
 //!
-//! A run folder holds no connections, so they are made again from its project and seed. Rows are read one presynaptic neuron at
+//! A run folder holds no connections, so they are made again from its project and seed, with the weights at step 0 also of plastic
+//! projections. Rows are read one presynaptic neuron at
 //! a time, and no simulation is started: the required memory is that of the input files and of a row group, and for a fixed
 //! in-degree that of one projection.
 

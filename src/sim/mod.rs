@@ -224,9 +224,9 @@ pub trait Simulation: Send {
     fn snapshot_bytes(&self) -> u64 {
         0
     }
-    /// Answers a request. Checks `progress` at least every 100 ms, and fails with [`SimError::Cancelled`] after it was
-    /// cancelled.
-    fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+    /// Answers a request. No result of a later step changes. Checks `progress` at least every 100 ms, and fails with
+    /// [`SimError::Cancelled`] after it was cancelled.
+    fn ask(&mut self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
         let _ = progress;
         Err(SimError::Input(format!("there is no request `{}`", request.name)))
     }

@@ -95,7 +95,7 @@ fn setup(project: &Project) -> Setup {
 fn connections(setup: &Setup) -> Vec<(u32, u32, u32, u64)> {
     let (network, mut all) = (setup.rules().expect("rules"), vec![]);
     for from in 0..setup.n() {
-        network.each(from, |to, weight, delay| all.push((from, to, delay, weight.to_bits())));
+        network.each(from, |_, to, weight, delay| all.push((from, to, delay, weight.to_bits())));
     }
     all.sort_unstable();
     all

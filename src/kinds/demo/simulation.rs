@@ -224,7 +224,7 @@ impl Simulation for DemoSim {
         })
     }
 
-    fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+    fn ask(&mut self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
         let Some(device) = &self.device else { return requests::answer(&self.state, request, progress) };
         let mut state = self.state.clone();
         device.tables(&mut state.weights)?;

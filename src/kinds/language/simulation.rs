@@ -322,9 +322,10 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
         self.finish_measurements(waits)
     }
 
-    fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
-        let text = (self.setup.texts.tokenizer(), self.config.context());
-        requests::answer(request, text, |options| K::decoder(self, options), progress)
+    fn ask(&mut self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+        let sim = &*self;
+        let text = (sim.setup.texts.tokenizer(), sim.config.context());
+        requests::answer(request, text, |options| K::decoder(sim, options), progress)
     }
 
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {

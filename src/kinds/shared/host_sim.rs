@@ -66,7 +66,7 @@ pub trait HostSim: Send {
         None
     }
     /// Answers a request.
-    fn answer(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError>;
+    fn answer(&mut self, request: &Request, progress: &Progress) -> Result<Answer, SimError>;
     /// Saves the state.
     fn write_state(&mut self) -> Result<Snapshot, SimError>;
     /// Loads a state.
@@ -173,7 +173,7 @@ impl<S: HostSim> Simulation for S {
         self.state_bytes()
     }
 
-    fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+    fn ask(&mut self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
         self.answer(request, progress)
     }
 

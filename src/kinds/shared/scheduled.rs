@@ -335,7 +335,7 @@ impl<P: Params + Clone + PartialEq + Send> Simulation for ScheduledSim<P> {
         self.sim.snapshot_bytes()
     }
 
-    fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+    fn ask(&mut self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
         self.sim.ask(request, progress)
     }
 

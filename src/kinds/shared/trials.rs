@@ -310,8 +310,8 @@ impl Simulation for TrialSet {
         self.first().clock()
     }
 
-    fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
-        self.first().ask(request, progress)
+    fn ask(&mut self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+        self.trials[0].ask(request, progress)
     }
 
     fn params(&self) -> Option<&dyn Params> {

@@ -1,10 +1,13 @@
 //! Requests about the network: connections of neurons, and paths between them.
 
-use super::setup::Setup;
+use super::{
+    general::present::{PresentConnections, PresentWeights},
+    setup::Setup,
+};
 use crate::{
     params::Value,
     requests,
-    sim::{Answer, Connection, PathQuery, PathStep, Progress, Request, SimError, request::Cell},
+    sim::{Answer, Connection, ConnectionSource as _, PathQuery, PathStep, Progress, Request, SimError, request::Cell},
 };
 use std::sync::Arc;
 
@@ -15,7 +18,7 @@ requests! {
     /// Requests to a network.
     pub const REQUESTS;
 
-    /// Lists the strongest connections of the chosen neurons.
+    /// Lists the strongest connections of the chosen neurons, with the present weights of plastic synapses.
     fn connections(over "neurons") -> Table(CONNECTIONS) => {
         /// Inputs of the neurons instead of outputs.
         #[param()] inputs: bool = false,
@@ -36,8 +39,24 @@ requests! {
     }
 }
 
-/// Answers a request about a network. Fails if the request, a neuron or a path does not exist.
-pub(super) fn answer(setup: &Arc<Setup>, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+/// Whether an answer uses the weights of the outgoing connections of a neuron.
+pub(super) fn uses_row(request: &Request, neuron: u32) -> bool {
+    match (request.name.as_str(), &request.values[..]) {
+        ("connections", [Value::Bool(false), ..]) => request.elements.contains(&neuron),
+        ("connections" | "path", _) => true,
+        _ => false,
+    }
+}
+
+/// Answers a request about a network; `present` has the rows for which [`uses_row`] is true. Fails if the request, a neuron or a path
+/// does not exist.
+pub(super) fn answer(
+    setup: &Arc<Setup>,
+    present: &PresentWeights,
+    request: &Request,
+    progress: &Progress,
+) -> Result<Answer, SimError> {
+    let links = PresentConnections { setup, weights: present };
     let n = setup.n();
     if let Some(beyond) = request.elements.iter().find(|e| **e >= n) {
         return Err(SimError::Input(format!("there is no neuron {beyond}; the last one is {}", n.saturating_sub(1))));
@@ -45,7 +64,7 @@ pub(super) fn answer(setup: &Arc<Setup>, request: &Request, progress: &Progress)
     let rows = match (request.name.as_str(), &request.values[..], &request.elements[..]) {
         ("connections", _, []) => Err(SimError::Input("connections: choose at least one neuron".to_owned())),
         ("connections", [Value::Bool(inputs), Value::Int(most)], neurons) => {
-            connections(setup, neurons, *inputs, *most as usize, progress)
+            connections(&links, neurons, *inputs, *most as usize, progress)
         }
         ("path", [Value::Text(from), Value::Text(to), Value::Int(at_least), Value::Int(longest)], elements) => {
             let [from, to] = [end(setup, from, elements.first())?, end(setup, to, elements.last())?];
@@ -53,7 +72,7 @@ pub(super) fn answer(setup: &Arc<Setup>, request: &Request, progress: &Progress)
                 return Err(SimError::Input("path: choose two neurons, --from and --to".to_owned()));
             }
             let query = PathQuery { from, to, at_least: *at_least as f64, longest: *longest as usize };
-            return path(setup, &query, progress);
+            return path(&links, &query, progress);
         }
         _ => Err(SimError::Input(format!("there is no request `{}`; there are connections and path", request.name))),
     };
@@ -69,24 +88,24 @@ fn name(setup: &Setup, neuron: u32) -> String {
 }
 
 fn connections(
-    setup: &Arc<Setup>,
+    links: &PresentConnections<'_>,
     neurons: &[u32],
     inputs: bool,
     most: usize,
     progress: &Progress,
 ) -> Result<Vec<(u32, Connection)>, SimError> {
-    let source = setup.connectivity(0.0).connections;
     let mut found: Vec<Vec<(u32, Connection)>> = vec![vec![]; neurons.len()];
     let mut out = vec![];
-    for from in 0..setup.n() {
+    let n = links.setup.n();
+    for from in 0..n {
         let chosen = neurons.iter().position(|n| *n == from);
         if !inputs && chosen.is_none() {
             continue;
         }
         if from % 1024 == 0 {
-            progress.report("connections", from as f32 / setup.n() as f32)?;
+            progress.report("connections", from as f32 / n as f32)?;
         }
-        source.read(from, &mut out);
+        links.read(from, &mut out);
         for c in &out {
             let of = if inputs { neurons.iter().position(|n| *n == c.to) } else { chosen };
             if let Some(of) = of {
@@ -110,8 +129,9 @@ fn end(setup: &Setup, text: &str, element: Option<&u32>) -> Result<u32, SimError
     }
 }
 
-fn path(setup: &Arc<Setup>, query: &PathQuery, progress: &Progress) -> Result<Answer, SimError> {
-    let steps = query.answer(&*setup.connectivity(0.0).connections, progress)?;
+fn path(links: &PresentConnections<'_>, query: &PathQuery, progress: &Progress) -> Result<Answer, SimError> {
+    let setup = links.setup;
+    let steps = query.answer(links, progress)?;
     if steps.is_empty() {
         let (PathQuery { at_least, longest, .. }, names) =
             (*query, [query.from, query.to].map(|e| setup.neurons.label(e)));

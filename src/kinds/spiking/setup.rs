@@ -1,7 +1,7 @@
 //! Reads or generates the neurons and their connectivity.
 
 use super::{
-    general::network::RuleNetwork,
+    general::{network::RuleNetwork, present::PresentWeights},
     params::{Network, Params, Source},
 };
 use crate::{
@@ -94,7 +94,7 @@ impl Setup {
         self.rules.as_ref().ok_or_else(|| SimError::Input("network.source: it is no network from rules".to_owned()))
     }
 
-    /// Returns the connectivity for views; shared, not copied. `delay_secs` is the delay of a network with one.
+    /// Returns the connectivity for views, with the weights at step 0; shared, not copied. `delay_secs` is the delay of a network with one.
     pub fn connectivity(self: &Arc<Self>, delay_secs: f64) -> Connectivity {
         let delay_secs = self.rules.is_none().then_some(delay_secs);
         let unit = self.rules.as_ref().map_or(SYNAPSES, RuleNetwork::weight_unit);
@@ -126,7 +126,7 @@ impl ConnectionSource for Setup {
     fn read(&self, from: u32, out: &mut Vec<Connection>) {
         out.clear();
         if let Some(rules) = &self.rules {
-            return rules.read(from, out);
+            return rules.read(from, &PresentWeights::default(), out);
         }
         out.extend(self.connectivity.connections(from).map(|(to, count)| Connection::new(to, count)));
     }

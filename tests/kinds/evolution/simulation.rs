@@ -151,7 +151,7 @@ fn texts_are_written_and_scored_with_the_bits_of_the_held_out_loss() {
     };
     let prompt =
         |seed| request("sample", &[(0, Value::Text("the ".into())), (1, Value::Int(60)), (5, Value::Int(seed))]);
-    let text = |request: &Request| match sim.ask(request, &Progress::default()) {
+    let mut text = |request: &Request| match sim.ask(request, &Progress::default()) {
         Ok(Answer::Text(text)) => text,
         other => panic!("{other:?}"),
     };

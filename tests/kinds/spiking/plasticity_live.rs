@@ -1,11 +1,12 @@
-//! Plastic synapses while a network runs: learning is switched on and off. Equal bits for any threads, batches and backend.
+//! Plastic synapses while a network runs: learning is switched on and off, and requests list present weights. Equal bits for any
+//! threads, batches and backend.
 
 use super::plasticity::network;
 use crate::device::gpu;
 use neuropil::{
     kinds::Model,
-    params::path,
-    sim::{BuildContext, Device, Effect, Progress, Simulation, Snapshot},
+    params::{Value, path},
+    sim::{Answer, BuildContext, Device, Effect, Progress, Simulation, Snapshot, request::Cell},
 };
 
 /// Projections of [`network`] whose weights change.
@@ -100,5 +101,66 @@ fn learning_is_switched_on_the_cpu() {
 fn learning_is_switched_on_a_gpu() {
     if let Some(ways) = on_gpu() {
         learning_is_switched(&ways);
+    }
+}
+
+/// Pre- and postsynaptic neuron and weight of all connections that a request lists, by neurons.
+fn connections(model: &Model, sim: &mut dyn Simulation, inputs: bool) -> Vec<(u32, u32, f64)> {
+    let spec = model.requests().iter().find(|spec| spec.name == "connections").expect("a request");
+    let mut request = spec.request((0..130).collect());
+    request.values = vec![Value::Bool(inputs), Value::Int(1_000_000)];
+    let Answer::Table(_, rows) = sim.ask(&request, &Progress::default()).expect("an answer") else { panic!("a table") };
+    let row = |row: &Vec<Cell>| match &row[..] {
+        [pre, post, Cell::Number(w)] => (pre.text().parse().expect("a neuron"), post.text().parse().expect("one"), *w),
+        other => panic!("{other:?}"),
+    };
+    let mut all: Vec<(u32, u32, f64)> = rows.iter().map(row).collect();
+    all.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2)));
+    all
+}
+
+/// Requests list the weights of the saved state, and change nothing.
+fn requests_list_present_weights(ways: &[Way]) {
+    let model = network(&[]);
+    compare(ways, |way| {
+        let (mut sim, mut other) = (way.build(&model), way.build(&model));
+        let before = connections(&model, &mut *sim, false);
+        super::digest_of(&mut *sim, 1203, way.batch);
+        let listed = connections(&model, &mut *sim, false);
+        assert!(listed == connections(&model, &mut *sim, true), "inputs are the outputs of the others");
+        assert!(listed.len() == before.len() && listed != before);
+        assert!(way.end(&mut *sim, 400) == way.end(&mut *other, 1603), "a request changes nothing");
+
+        let listed = connections(&model, &mut *sim, false);
+        let state = sim.save().expect("saved");
+        let saved = |i: usize| -> Vec<f64> {
+            let weights: Vec<f32> = state.read_list(&format!("plasticity.{i}.weights")).expect("weights");
+            weights.into_iter().map(f64::from).collect()
+        };
+        let chosen = |is: &dyn Fn(&(u32, u32, f64)) -> bool| -> Vec<f64> {
+            listed.iter().filter(|row| is(row)).map(|row| row.2).collect()
+        };
+        // The only projection within a; and that from b to a with negative weights. Synapses of a pair have equal weights.
+        assert!(chosen(&|(pre, post, _)| *pre < 77 && *post < 77) == saved(1), "a to a");
+        assert!(chosen(&|(pre, post, w)| *pre >= 77 && *post < 77 && *w < 0.0) == saved(2), "b to a");
+        let mut all = chosen(&|(pre, post, _)| *pre < 77 || *post < 77);
+        let mut of_state: Vec<f64> = LEARNING.into_iter().flat_map(saved).collect();
+        all.sort_by(f64::total_cmp);
+        of_state.sort_by(f64::total_cmp);
+        assert!(all == of_state, "all weights");
+        assert!(chosen(&|(pre, post, _)| *pre >= 77 && *post >= 77).iter().all(|w| *w == -100.0), "b to b");
+        listed
+    });
+}
+
+#[test]
+fn requests_list_present_weights_on_the_cpu() {
+    requests_list_present_weights(&on_cpu());
+}
+
+#[test]
+fn requests_list_present_weights_on_a_gpu() {
+    if let Some(ways) = on_gpu() {
+        requests_list_present_weights(&ways);
     }
 }

@@ -333,7 +333,7 @@ fn mechanisms_change_while_it_trains() {
 fn texts_are_written_with_and_without_plasticity() {
     let mut sim = start(&model(&[]));
     advance(&mut *sim, 20);
-    let text = |plastic: bool| {
+    let mut text = |plastic: bool| {
         let asked =
             request("sample", &[(0, Value::Text("once a".into())), (1, Value::Int(30)), (6, Value::Bool(plastic))]);
         match sim.ask(&asked, &Progress::default()) {

@@ -152,11 +152,11 @@ fn texts_are_written_and_scored_on_request() {
     let mut sim = start(&model(&[]));
     advance(&mut *sim, 30);
     let before = sim.digest(0);
-    let ask = |sim: &dyn Simulation, request: &Request| sim.ask(request, &Progress::default());
+    let ask = |sim: &mut dyn Simulation, request: &Request| sim.ask(request, &Progress::default());
     let prompt = |length: i64, seed: i64| {
         request("sample", &[(0, Value::Text("once a".into())), (1, Value::Int(length)), (5, Value::Int(seed))])
     };
-    let text = |request: &Request| match ask(&*sim, request) {
+    let mut text = |request: &Request| match ask(&mut *sim, request) {
         Ok(Answer::Text(text)) => text,
         other => panic!("{other:?}"),
     };
@@ -165,11 +165,11 @@ fn texts_are_written_and_scored_on_request() {
     assert!(long.starts_with("once a") && long == text(&prompt(80, 1)) && long != text(&prompt(80, 2)), "{long}");
     assert!(long.starts_with(&text(&prompt(20, 1))), "a longer text continues a shorter one");
     let scored = "the fox sleeps by the river and waits for the hare in the garden. ";
-    let Ok(Answer::Table(columns, rows)) = ask(&*sim, &request("score", &[(0, Value::Text(scored.into()))])) else {
+    let Ok(Answer::Table(columns, rows)) = ask(&mut *sim, &request("score", &[(0, Value::Text(scored.into()))])) else {
         panic!("a table")
     };
     assert_eq!((columns[0], rows.len(), rows[1][0].text()), ("token", scored.len(), "h".to_owned()));
-    assert!(matches!(ask(&*sim, &request("score", &[])), Ok(Answer::Table(_, rows)) if rows.is_empty()));
+    assert!(matches!(ask(&mut *sim, &request("score", &[])), Ok(Answer::Table(_, rows)) if rows.is_empty()));
     let cancelled = Progress::default();
     cancelled.cancel();
     assert!(matches!(sim.ask(&prompt(80, 1), &cancelled), Err(SimError::Cancelled)));

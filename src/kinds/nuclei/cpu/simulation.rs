@@ -126,7 +126,7 @@ impl<T: Real> HostSim for CpuSim<T> {
         Ok(probes.iter().map(field).map(Reading::field).collect())
     }
 
-    fn answer(&self, request: &Request, _: &Progress) -> Result<Answer, SimError> {
+    fn answer(&mut self, request: &Request, _: &Progress) -> Result<Answer, SimError> {
         requests::answer(&self.state, request)
     }
 

@@ -121,7 +121,7 @@ impl HostSim for CudaSim {
         Ok(fields.into_iter().map(|(_, field)| field).collect())
     }
 
-    fn answer(&self, request: &Request, _: &Progress) -> Result<Answer, SimError> {
+    fn answer(&mut self, request: &Request, _: &Progress) -> Result<Answer, SimError> {
         requests::answer(&self.pipeline.table.download_without_weights(self.host.setup.dim)?, request)
     }
 

@@ -7,6 +7,7 @@ use crate::{
         shared::host_sim::HostSim,
         spiking::{
             constants::Real,
+            general::present::PresentWeights,
             host_state::{Edit, HostState},
             probes, requests,
             saved_state::mark::FIRED,
@@ -68,8 +69,8 @@ impl<T: Real> HostSim for CpuSim<T> {
         Ok(probes.iter().map(field).map(Reading::field).collect())
     }
 
-    fn answer(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
-        requests::answer(&self.host.setup, request, progress)
+    fn answer(&mut self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+        requests::answer(&self.host.setup, &PresentWeights::default(), request, progress)
     }
 
     fn write_state(&mut self) -> Result<Snapshot, SimError> {

@@ -15,6 +15,7 @@ use crate::{
         spiking::{
             constants::Real,
             cpu::neuron::Neuron,
+            general::present::PresentWeights,
             host_state::{Edit, HostState},
             probes, requests,
             saved_state::SavedNeuron,
@@ -74,8 +75,8 @@ impl<T: Real> HostSim for CudaSim<T> {
         Ok(fields.into_iter().map(|(_, field)| field).collect())
     }
 
-    fn answer(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
-        requests::answer(&self.host.setup, request, progress)
+    fn answer(&mut self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+        requests::answer(&self.host.setup, &PresentWeights::default(), request, progress)
     }
 
     fn write_state(&mut self) -> Result<Snapshot, SimError> {

@@ -1,6 +1,12 @@
 //! Tests of the connections that rules make.
 
-use super::{connections::Connections, network::RuleNetwork, plan::TARGET_BITS, rows::Synapse};
+use super::{
+    connections::{Connections, TARGET},
+    network::RuleNetwork,
+    plan::TARGET_BITS,
+    present::PresentWeights,
+    rows::Synapse,
+};
 use crate::{
     kinds::spiking::{Params, Source},
     params::{Params as _, path},
@@ -51,6 +57,9 @@ fn connections_depend_on_neither_threads_nor_order() {
         }
         let maker = network.maker(0);
         let rows = &whole.rows[0];
+        let is_sorted =
+            |source: u32| rows.words[rows.range(source)].is_sorted_by_key(|word| (word & TARGET, word >> TARGET_BITS));
+        assert!((0..700).all(is_sorted), "{rule:?}: rows are sorted by target, then delay");
         if maker.is_transposed() {
             continue;
         }
@@ -79,8 +88,7 @@ fn rules_make_the_stated_numbers() {
             let mut inputs = vec![0_u32; n_to];
             let (mut own, mut repeated) = (0, 0);
             for source in 0..700_u32 {
-                let targets: Vec<u32> =
-                    rows.words[rows.range(source)].iter().map(|w| w & super::connections::TARGET).collect();
+                let targets: Vec<u32> = rows.words[rows.range(source)].iter().map(|w| w & TARGET).collect();
                 own += targets.iter().filter(|t| is_own && **t == source).count();
                 repeated += targets.windows(2).filter(|t| t[0] == t[1]).count();
                 targets.iter().for_each(|t| inputs[*t as usize] += 1);
@@ -113,7 +121,7 @@ fn weights_and_delays_have_their_distributions() {
     let network = network(&["projections.0.rule=FixedTotal", "projections.0.rule.n=100000"], false);
     let (mut weights, mut delays) = (vec![], vec![]);
     for from in 0..700 {
-        network.each(from, |to, weight, delay| {
+        network.each(from, |_, to, weight, delay| {
             assert!((700..1000).contains(&to));
             weights.push(weight);
             delays.push(f64::from(delay));
@@ -144,7 +152,7 @@ fn views_read_weight_and_delay_of_each_connection() {
     let network = network(&["projections.0.rule=FixedOutDegree", "projections.0.rule.n=40"], false);
     let (mut row, mut delays) = (vec![], vec![]);
     for source in 0..700 {
-        network.read(source, &mut row);
+        network.read(source, &PresentWeights::default(), &mut row);
         assert_eq!(row.len(), 40);
         delays.extend(row.iter().map(|c| c.delay_secs.expect("a delay of its own")));
     }

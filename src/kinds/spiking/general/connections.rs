@@ -281,5 +281,38 @@ fn transposed(
             }
         }
     }
-    Ok(rows) // targets are ascending in every row
+    sort_pairs(&mut rows);
+    Ok(rows)
+}
+
+/// Sorts the synapses of each pair of neurons, in rows with ascending targets, as [`Synapse`] orders them.
+fn sort_pairs(rows: &mut Rows) {
+    for source in 0..rows.starts.len() as u32 - 1 {
+        let row = rows.range(source);
+        let mut from = row.start;
+        while from < row.end {
+            let target = rows.words[from] & TARGET;
+            let n = rows.words[from..row.end].iter().take_while(|word| **word & TARGET == target).count();
+            if n > 1 {
+                sort_synapses(rows, from..from + n);
+            }
+            from += n;
+        }
+    }
+}
+
+fn sort_synapses(rows: &mut Rows, pair: std::ops::Range<usize>) {
+    match &mut rows.weights {
+        Weights::Constant(_) => rows.words[pair].sort_unstable(),
+        Weights::Narrow(weights, _) => sort_together(&mut rows.words[pair.clone()], &mut weights[pair]),
+        Weights::Wide(weights) => sort_together(&mut rows.words[pair.clone()], &mut weights[pair]),
+    }
+}
+
+fn sort_together<T: Copy + Ord>(words: &mut [u32], weights: &mut [T]) {
+    let mut all: Vec<(u32, T)> = words.iter().copied().zip(weights.iter().copied()).collect();
+    all.sort_unstable();
+    for (i, (word, weight)) in all.into_iter().enumerate() {
+        (words[i], weights[i]) = (word, weight);
+    }
 }

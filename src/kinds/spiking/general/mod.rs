@@ -32,6 +32,7 @@
 //! | [`edit`] | edits while a network runs |
 //! | [`forecast`] | prediction of a network for the graph editor |
 //! | [`plasticity`] | plasticity of synapses: rules, order of events, layout |
+//! | [`present`] | present weights of plastic synapses, for requests |
 //! | [`without_input`] | warnings about populations that cannot spike |
 //! | [`saved`] | saved states, independent of threads and backend |
 
@@ -51,6 +52,7 @@ pub mod plan;
 pub mod plasticity;
 mod population;
 mod positions;
+pub mod present;
 mod projection;
 #[cfg(test)]
 mod refusals;

@@ -6,6 +6,7 @@ use super::{
     edge_file::{self, EdgeFile},
     plan::{self, Plan},
     positions::positions,
+    present::PresentWeights,
     rows::{RowMaker, Synapse},
 };
 use crate::{
@@ -102,27 +103,35 @@ impl RuleNetwork {
     /// Returns the number of outgoing connections of a neuron.
     pub fn degree(&self, from: u32) -> u32 {
         let mut n = 0;
-        self.each(from, |_, _, _| n += 1);
+        self.each(from, |_, _, _, _| n += 1);
         n
     }
 
-    /// Replaces `out` by the connections of a neuron, sorted by target; weights have the unit of the postsynaptic model.
-    pub fn read(&self, from: u32, out: &mut Vec<Connection>) {
+    /// Replaces `out` by the connections of a neuron, sorted by target, with the weights of `present` where it has them and
+    /// otherwise those at step 0. Weights have the unit of the postsynaptic model.
+    pub fn read(&self, from: u32, present: &PresentWeights, out: &mut Vec<Connection>) {
         out.clear();
         let secs = |steps: u32| f64::from(steps) * self.plan.dt_ms * 1e-3;
-        self.each(from, |to, weight, delay| out.push(Connection { to, weight, delay_secs: Some(secs(delay)) }));
+        let source = from - self.plan.populations[self.plan.population_of(from)].first;
+        let mut next = (0, 0); // projection, and number of the synapse in its row
+        self.each(from, |i, to, weight, delay| {
+            next = if next.0 == i { next } else { (i, 0) };
+            let weight = present.of(i, source, next.1).unwrap_or(weight);
+            out.push(Connection { to, weight, delay_secs: Some(secs(delay)) });
+            next.1 += 1;
+        });
         out.sort_by_key(|c| c.to);
     }
 
-    /// Calls `found` with target, weight and delay in steps of each connection of a neuron, by projection.
-    pub fn each(&self, from: u32, mut found: impl FnMut(u32, f64, u32)) {
+    /// Calls `found` with projection, target, weight and delay in steps of each connection of a neuron, by projection.
+    pub fn each(&self, from: u32, mut found: impl FnMut(usize, u32, f64, u32)) {
         let made = self.for_views();
         let population = self.plan.population_of(from);
         let source = from - self.plan.populations[population].first;
         let mut row: Vec<Synapse> = vec![];
         for (i, projection) in self.plan.projections.iter().enumerate().filter(|(_, p)| p.from == population) {
             let first = self.plan.populations[projection.to].first;
-            let found = |to: u32, weight: f64, delay: u32| found(first + to, weight, delay);
+            let found = |to: u32, weight: f64, delay: u32| found(i, first + to, weight, delay);
             match &made {
                 Some(made) => self.each_of_rows(i, &made.rows[i], source, found),
                 None => {

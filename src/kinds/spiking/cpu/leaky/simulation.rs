@@ -11,6 +11,7 @@ use crate::{
         shared::host_sim::HostSim,
         spiking::{
             cpu::ring_buffer::RingBuffer,
+            general::present::PresentWeights,
             host_state::{Edit, HostState},
             probes, requests,
         },
@@ -65,8 +66,8 @@ impl HostSim for LeakySim {
         Ok(probes.iter().map(field).map(Reading::field).collect())
     }
 
-    fn answer(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
-        requests::answer(&self.host.setup, request, progress)
+    fn answer(&mut self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+        requests::answer(&self.host.setup, &PresentWeights::default(), request, progress)
     }
 
     fn write_state(&mut self) -> Result<Snapshot, SimError> {

@@ -7,7 +7,7 @@ use crate::{
         shared::host_sim::HostSim,
         spiking::{
             cpu::ring_buffer::RingBuffer,
-            general::{edit, saved},
+            general::{edit, present::PresentWeights, saved},
             host_state::{Edit, HostState},
             probes, requests,
         },
@@ -66,8 +66,12 @@ impl HostSim for GeneralSim {
         Ok(probes.iter().map(field).map(Reading::field).collect())
     }
 
-    fn answer(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
-        requests::answer(&self.host.setup, request, progress)
+    fn answer(&mut self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+        self.bring_up_to_date();
+        let is_wanted = |neuron| requests::uses_row(request, neuron);
+        let row = |i: usize, source: u32| Ok(self.plastic_row(i, source as usize));
+        let present = PresentWeights::read(&self.plan, is_wanted, progress, row)?;
+        requests::answer(&self.host.setup, &present, request, progress)
     }
 
     fn write_state(&mut self) -> Result<Snapshot, SimError> {
@@ -113,6 +117,12 @@ impl HostSim for GeneralSim {
 }
 
 impl GeneralSim {
+    /// Returns the weights of a row of a plastic projection.
+    fn plastic_row(&self, projection: usize, source: usize) -> Vec<f32> {
+        let parts = self.partitions.iter().filter_map(|partition| partition.plastic[projection].as_ref());
+        parts.flat_map(|part| &part.weights[part.own(source)]).copied().collect()
+    }
+
     /// Returns the time since each neuron's last spike, ms; -1 for never.
     fn last_spikes(&self) -> Vec<f32> {
         let (now, dt) = (self.host.step, self.plan.dt_ms);

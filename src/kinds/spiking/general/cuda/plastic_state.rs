@@ -18,24 +18,31 @@ use crate::{
         },
     },
 };
+use std::ops::Range;
 
 /// Returns, for each synapse in sorted order, its index on the device. Fails if the device fails.
 pub fn sorted_order(network: &RulesBuffers, p: &RulesProjection, of: &Plastic) -> Result<Vec<usize>, GpuError> {
     let starts = network.starts.read_range(p.starts as usize..p.starts as usize + of.sizes[0] as usize + 1)?;
     let n = of.synapses as usize;
     let words = network.words.read_range(p.words as usize..p.words as usize + n)?;
-    let units = units(network, p, n)?;
+    let units = units(network, p, 0..n)?;
     let mut order: Vec<usize> = (0..n).collect();
     for row in starts.windows(2) {
-        let key = |at: &usize| (words[*at] & TARGET, words[*at] >> TARGET_BITS, units.get(*at).copied());
-        order[row[0] as usize..row[1] as usize].sort_unstable_by_key(key);
+        sort_row(&mut order[row[0] as usize..row[1] as usize], &words, &units);
     }
     Ok(order)
 }
 
-/// Reads the stored weights in units of the sums, before the shift; empty if they are all equal. Fails if the device fails.
-fn units(network: &RulesBuffers, p: &RulesProjection, n: usize) -> Result<Vec<i32>, GpuError> {
-    let bytes = |size: usize| network.weights.read_range(p.weights as usize..p.weights as usize + size * n);
+/// Sorts the indices of the synapses of a row as the host sorts the synapses.
+fn sort_row(order: &mut [usize], words: &[u32], units: &[i32]) {
+    order.sort_unstable_by_key(|at| (words[*at] & TARGET, words[*at] >> TARGET_BITS, units.get(*at).copied()));
+}
+
+/// Reads the start weights of synapses in units of the sums, before the shift; empty if they are all equal. Fails if the device
+/// fails.
+fn units(network: &RulesBuffers, p: &RulesProjection, of: Range<usize>) -> Result<Vec<i32>, GpuError> {
+    let first = p.weights as usize;
+    let bytes = |size: usize| network.weights.read_range(first + size * of.start..first + size * of.end);
     Ok(match p.format {
         WEIGHT_CONSTANT => vec![],
         WEIGHT_NARROW => bytemuck::pod_collect_to_vec::<u8, i16>(&bytes(2)?).into_iter().map(i32::from).collect(),
@@ -44,6 +51,26 @@ fn units(network: &RulesBuffers, p: &RulesProjection, n: usize) -> Result<Vec<i3
 }
 
 impl PlasticSynapses {
+    /// Returns the weights of the row `source` of a plastic projection in sorted order. Fails if the device fails.
+    pub fn row(
+        &self,
+        network: &RulesBuffers,
+        p: &RulesProjection,
+        projection: usize,
+        source: u32,
+    ) -> Result<Vec<f32>, GpuError> {
+        let Some(index) = self.projections.iter().position(|of| of.projection == projection) else { return Ok(vec![]) };
+        let (at, first) = (p.starts as usize + source as usize, self.tables[index].weights as usize);
+        let ends = network.starts.read_range(at..at + 2)?;
+        let row = ends[0] as usize..ends[1] as usize;
+        let words = network.words.read_range(p.words as usize + row.start..p.words as usize + row.end)?;
+        let units = units(network, p, row.clone())?;
+        let weights = self.memory.weights.read_range(first + row.start..first + row.end)?;
+        let mut order: Vec<usize> = (0..row.len()).collect();
+        sort_row(&mut order, &words, &units);
+        Ok(order.into_iter().map(|at| weights[at]).collect())
+    }
+
     /// Returns the states of all plastic projections, whose synapses must be up to date. Fails if the device fails.
     pub fn states(&self, network: &RulesBuffers, projections: &[RulesProjection]) -> Result<Vec<State>, GpuError> {
         (0..self.projections.len()).map(|index| self.state(index, network, projections)).collect()

@@ -13,7 +13,7 @@ use crate::{
             host_sim::HostSim,
         },
         spiking::{
-            general::{edit, plan::ProjectionPlan},
+            general::{edit, plan::ProjectionPlan, present::PresentWeights},
             host_state::{Edit, HostState},
             probes, requests,
         },
@@ -79,8 +79,18 @@ impl HostSim for RulesSim {
         Ok(fields.into_iter().map(|(_, field)| field).collect())
     }
 
-    fn answer(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
-        requests::answer(&self.host.setup, request, progress)
+    fn answer(&mut self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+        let is_wanted = |neuron| requests::uses_row(request, neuron);
+        let present = match &mut self.plastic {
+            Some(plastic) => {
+                plastic.bring_up_to_date(&self.memory, self.host.step)?;
+                let row =
+                    |i: usize, source: u32| Ok(plastic.row(&self.memory, &self.layout.projections[i], i, source)?);
+                PresentWeights::read(&self.plan, is_wanted, progress, row)?
+            }
+            None => PresentWeights::default(),
+        };
+        requests::answer(&self.host.setup, &present, request, progress)
     }
 
     fn write_state(&mut self) -> Result<Snapshot, SimError> {
