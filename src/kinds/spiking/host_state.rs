@@ -9,6 +9,7 @@ use super::{
     probes,
     setup::Setup,
     stimuli::StimulusPlan,
+    weight_readings::{WEIGHT_PROBES, WeightReadings, projection_set},
 };
 use crate::{
     kinds::shared::{edit, host_sim::Host},
@@ -27,7 +28,7 @@ pub struct HostState<T> {
     pub context: BuildContext,
     /// Neurons and connectivity.
     pub setup: Arc<Setup>,
-    /// The only element set: the neurons.
+    /// The neurons; with plastic projections also [`probes::PROJECTIONS`].
     pub sets: Vec<Arc<ElementSet>>,
     /// Constants derived from the parameters.
     pub constants: Constants<T>,
@@ -61,11 +62,13 @@ pub enum Edit<T> {
 impl<T: Real> HostState<T> {
     /// Creates the host state at step 0. Fails if a stimulus is invalid.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>) -> Result<Self, SimError> {
+        let mut measurements = Measurements::new(setup.neurons.clone(), params.dt_ms(), &params.measure);
+        measurements.weights = WeightReadings::new(params);
         Ok(Self {
             constants: derive(params),
             plan: StimulusPlan::new(params, &setup, context)?,
-            measurements: Measurements::new(setup.neurons.clone(), params.dt_ms(), &params.measure),
-            sets: vec![setup.neurons.clone()],
+            measurements,
+            sets: [setup.neurons.clone()].into_iter().chain(projection_set(params)).collect(),
             params: params.clone(),
             context: context.clone(),
             setup,
@@ -100,6 +103,7 @@ impl<T: Real> HostState<T> {
             let were = Box::new(std::mem::replace(&mut self.constants, derive(&new)));
             edit = Edit::Neurons { were, shift };
         }
+        self.measurements.weights.configure(&new);
         self.params = new;
         Ok(edit)
     }
@@ -140,7 +144,11 @@ impl<T: Real> Host for HostState<T> {
     }
 
     fn lanes(&self, probe: ProbeId) -> Vec<String> {
-        if probe == probes::CLASS_RATES { self.measurements.class_names() } else { vec![] }
+        match probe {
+            probes::CLASS_RATES => self.measurements.class_names(),
+            probes::MEAN_WEIGHT | probes::WEIGHT_SD => self.measurements.weights.names().to_vec(),
+            _ => vec![],
+        }
     }
 
     fn sets(&self) -> &[Arc<ElementSet>] {
@@ -166,6 +174,7 @@ impl<T: Real> Host for HostState<T> {
     fn take(&mut self, probe: ProbeId, frame: &mut Frame) -> Option<Reading> {
         match probe {
             probes::SPIKES => Some(Reading::Spikes(self.measurements.take_spikes(std::mem::take(&mut frame.spare)))),
+            _ if WEIGHT_PROBES.contains(&probe) => self.measurements.weights.take(probe),
             _ => self.measurements.take_series(probe).map(Reading::Series),
         }
     }

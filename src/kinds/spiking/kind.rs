@@ -18,6 +18,7 @@ use super::{
     predict::{self, NetworkSize},
     presets, probes, requests,
     setup::{self, Setup},
+    weight_readings::{WEIGHT_PROBES, learning_projections},
 };
 use crate::{
     gpu::{Gpu, ModuleSpec},
@@ -135,10 +136,12 @@ impl Kind for SpikingKind {
     }
 
     fn unused_probes(params: &Params) -> Vec<ProbeId> {
-        match params.network.model {
-            NeuronModel::ExponentialLif => vec![],
-            NeuronModel::NoisyLeaky => vec![probes::G],
-        }
+        let of_model: &[ProbeId] = match params.network.model {
+            NeuronModel::ExponentialLif => &[],
+            NeuronModel::NoisyLeaky => &[probes::G],
+        };
+        let of_weights: &[ProbeId] = if learning_projections(params).is_empty() { &WEIGHT_PROBES } else { &[] };
+        [of_model, of_weights].concat()
     }
 
     fn check(

@@ -5,6 +5,7 @@ use super::{
     constants::steps_from_ms,
     params::Measure,
     probes,
+    weight_readings::{WEIGHT_PROBES, WeightReadings},
 };
 use crate::{
     num::hash::StreamHash,
@@ -86,6 +87,8 @@ pub struct Measurements {
     /// Positions in a row of the elements of the series, for v and for g.
     trace_columns: [Vec<usize>; 2],
     sizes: Vec<u32>,
+    /// Samples of plastic weights.
+    pub weights: WeightReadings,
 }
 
 /// Series that grow with every bin or trace, in the order of `Measurements::series`.
@@ -124,6 +127,7 @@ impl Measurements {
             trace_row: vec![],
             trace_columns: [vec![], vec![]],
             sizes: vec![],
+            weights: WeightReadings::default(),
         };
         measurements.configure(measure, 0);
         measurements
@@ -200,6 +204,7 @@ impl Measurements {
         let column = |e: &u32| traced.binary_search(e).unwrap_or(usize::MAX); // `usize::MAX` for a series that is not tapped
         self.trace_columns = TRACES.map(|(_, series, _)| self.series[series].elements.iter().map(column).collect());
         self.traced = traced;
+        self.weights.tap(WEIGHT_PROBES.map(|probe| self.is_tapped(probe)));
         if !self.is_tapped(probes::SPIKES) {
             self.waiting = vec![];
         }
@@ -387,10 +392,11 @@ impl Measurements {
             series.steps.clear();
             series.values.clear();
         }
+        self.weights.drop_unread();
     }
 
     pub fn n_bytes(&self) -> u64 {
         let series: usize = self.series.iter().map(|s| s.values.capacity() * 4 + s.steps.capacity() * 8).sum();
-        (series + self.running.capacity() * 8 + self.waiting.capacity() * 8) as u64
+        (series + self.running.capacity() * 8 + self.waiting.capacity() * 8) as u64 + self.weights.n_bytes()
     }
 }

@@ -31,6 +31,7 @@
 //! | [`cuda`] | the same step on an NVIDIA GPU |
 //! | [`host_state`], [`saved_state`] | shared by both backends: edits, actions, saved states |
 //! | [`measure`], [`bin`], [`probes`] | measurements and probes |
+//! | [`weight_readings`] | readings of plastic weights |
 //! | `edge_lists` | connections for files, without a simulation |
 //! | [`predict`] | memory prediction |
 //! | [`actions`] | checks of edits and actions |
@@ -60,5 +61,6 @@ mod semantics;
 pub mod setup;
 pub mod start;
 pub mod stimuli;
+pub mod weight_readings;
 pub use kind::SpikingKind;
 pub use params::*;

@@ -216,6 +216,10 @@ params! {
         /// Time step of the network.
         #[param(title = "Time step", unit = Ms, range = 0.05..=1.0, hard = 0.001..=10.0, scale = Log, apply = Rebuild)]
         dt: f64 = 0.1,
+
+        /// Time between samples of plastic weights: mean, standard deviation and histogram. Does not affect the simulation.
+        #[param(title = "Weight interval", unit = Ms, range = 1.0..=1000.0, hard = 0.01..=1e6, scale = Log)]
+        weight_interval_ms: f64 = 100.0,
     }
 }
 

@@ -6,6 +6,8 @@ use crate::{
 };
 
 const NEURONS: &str = "neurons";
+/// Set of the projections whose weights change.
+pub const PROJECTIONS: &str = "projections";
 
 probes! {
     /// Every spike of every neuron.
@@ -38,6 +40,15 @@ probes! {
     /// Neurons evaluated per step: those with input, and those near the threshold.
     #[title("Neurons updated per step")]
     ACTIVE = "active", "", Shape::Series { of: "" };
+    /// Mean weight of each projection whose weights change, in the unit of its postsynaptic model, at the weight interval.
+    #[title("Mean weight")]
+    MEAN_WEIGHT = "mean_weight", "", Shape::Series { of: "" };
+    /// Standard deviation of the weights of each projection whose weights change, at the weight interval.
+    #[title("Standard deviation of weights")]
+    WEIGHT_SD = "weight_sd", "", Shape::Series { of: "" };
+    /// Absolute weights of all synapses whose weights change, relative to the maximum weight, at the weight interval.
+    #[title("Distribution of weights")]
+    WEIGHTS = "weights", "", Shape::Histogram { of: "weight / maximum weight" };
 }
 
 /// [`PROBES`] of leaky units, whose potentials are mostly between 0 and the threshold of 1 mV.
@@ -63,6 +74,7 @@ pub const SPANS: &[(&str, &str)] = &[
     ("reset", "Resets the neurons that spiked, and sends their spikes. Items: spikes."),
     ("trace", "Reads the neurons whose traces are recorded or shown. Items: neurons."),
     ("collect", "Collects spikes and traces of all threads in canonical order, for probes. Items: steps."),
+    ("weights", "Brings plastic synapses up to date and reads their weights, for probes. Items: synapses."),
     (
         VARIANTS[0],
         "Repeats the last delivery with `deliver_spikes`: rows in chunks, integer sums. Items: synaptic events.",
@@ -109,9 +121,9 @@ mod tests {
 
     #[test]
     fn ids_and_names_agree() {
-        for (id, name) in [(SPIKES, "spikes"), (V, "v"), (RATE_FIELD, "rate_field"), (ACTIVE, "active")] {
+        for (id, name) in [(SPIKES, "spikes"), (V, "v"), (RATE_FIELD, "rate_field"), (WEIGHTS, "weights")] {
             assert_eq!(PROBES[usize::from(id)].name, name);
         }
-        assert_eq!(usize::from(ACTIVE) + 1, PROBES.len());
+        assert_eq!(usize::from(WEIGHTS) + 1, PROBES.len());
     }
 }

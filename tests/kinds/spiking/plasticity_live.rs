@@ -1,12 +1,19 @@
-//! Plastic synapses while a network runs: learning is switched on and off, and requests list present weights. Equal bits for any
-//! threads, batches and backend.
+//! Plastic synapses while a network runs: learning is switched on and off, requests list present weights, and probes read them. Equal
+//! bits for any threads, batches and backend.
 
 use super::plasticity::network;
 use crate::device::gpu;
 use neuropil::{
-    kinds::Model,
+    gpu::Pass,
+    kinds::{
+        Model,
+        spiking::{
+            probes::{MEAN_WEIGHT, WEIGHT_SD, WEIGHTS},
+            weight_readings::{N_BINS, WEIGHT_PROBES},
+        },
+    },
     params::{Value, path},
-    sim::{Answer, BuildContext, Device, Effect, Progress, Simulation, Snapshot, request::Cell},
+    sim::{Answer, BuildContext, Device, Effect, Frame, Progress, Reading, Simulation, Snapshot, Tap, request::Cell},
 };
 
 /// Projections of [`network`] whose weights change.
@@ -162,5 +169,94 @@ fn requests_list_present_weights_on_the_cpu() {
 fn requests_list_present_weights_on_a_gpu() {
     if let Some(ways) = on_gpu() {
         requests_list_present_weights(&ways);
+    }
+}
+
+/// Steps between samples of weights.
+const EVERY: u32 = 300;
+
+/// The readings of the next steps.
+fn readings(way: &Way, sim: &mut dyn Simulation, steps: u32) -> Frame {
+    let (mut all, mut left) = (Frame::default(), steps);
+    while left > 0 {
+        let now = way.batch.min(left);
+        sim.advance(now, &mut Pass::default()).expect("it runs");
+        let mut frame = Frame { clock: sim.clock(), ..Frame::default() };
+        sim.sample(&mut frame).expect("it is sampled");
+        all.absorb(frame);
+        left -= now;
+    }
+    all
+}
+
+/// Mean, standard deviation and counts of weights of a saved state, in double precision.
+fn statistics(state: &Snapshot) -> (Vec<f64>, Vec<f64>, Vec<f32>) {
+    let (mut means, mut deviations, mut counts) = (vec![], vec![], vec![0.0; N_BINS]);
+    for (i, w_max) in LEARNING.into_iter().zip([200.0_f32, 500.0, 200.0, 200.0, 200.0]) {
+        let weights: Vec<f32> = state.read_list(&format!("plasticity.{i}.weights")).expect("weights");
+        let n = weights.len() as f64;
+        let mean = weights.iter().map(|w| f64::from(*w)).sum::<f64>() / n;
+        means.push(mean);
+        deviations.push((weights.iter().map(|w| (f64::from(*w) - mean).powi(2)).sum::<f64>() / n).sqrt());
+        for w in weights {
+            counts[((w.abs() / w_max * N_BINS as f32) as usize).min(N_BINS - 1)] += 1.0;
+        }
+    }
+    (means, deviations, counts)
+}
+
+/// Probes of weights read those of the saved states, and change nothing.
+fn probes_read_weights(ways: &[Way]) {
+    let model = network(&["rules.weight_interval_ms=30"]);
+    let taps = WEIGHT_PROBES.map(Tap::of);
+    compare(ways, |way| {
+        let (mut sim, mut other) = (way.build(&model), way.build(&model));
+        let names = ["a → b", "a → a", "b → a", "b → a (2)", "a → b (2)"];
+        assert_eq!((sim.sets().len(), sim.sets()[1].name), (2, "projections"));
+        assert_eq!(sim.sets()[1].names, names);
+        assert_eq!([MEAN_WEIGHT, WEIGHT_SD].map(|probe| sim.lanes(probe)), [names, names]);
+        sim.tap(&taps).expect("tapped");
+        let all = readings(way, &mut *sim, 3 * EVERY + 100);
+        let [Some(Reading::Series(mean)), Some(Reading::Series(sd))] =
+            [MEAN_WEIGHT, WEIGHT_SD].map(|probe| all.reading(probe))
+        else {
+            panic!("two series")
+        };
+        let Some(Reading::Histogram(histogram)) = all.reading(WEIGHTS) else { panic!("a histogram") };
+        let steps: Vec<u64> = (1..=3).map(|i| i * u64::from(EVERY)).collect();
+        assert_eq!((&mean.steps, &sd.steps, &histogram.steps), (&steps, &steps, &steps));
+        assert_eq!((mean.lanes, sd.lanes, histogram.n_bins()), (5, 5, N_BINS));
+        for row in 0..3 {
+            let (means, deviations, counts) = statistics(&way.end(&mut *other, EVERY).1);
+            for lane in 0..5 {
+                let at = 5 * row + lane;
+                let (found, expected) = (f64::from(mean.values[at]), means[lane]);
+                assert!((found / expected - 1.0).abs() < 1e-6, "{}: {found}, expected {expected}", names[lane]);
+                let (found, expected) = (f64::from(sd.values[at]), deviations[lane]);
+                assert!((found - expected).abs() < 1e-5 * means[lane].abs(), "{}: {found} {expected}", names[lane]);
+            }
+            assert!(histogram.counts[N_BINS * row..][..N_BINS] == counts);
+        }
+        let end = way.end(&mut *sim, 0);
+        assert!(way.end(&mut *other, 100) == end, "taps change nothing");
+        sim.rewind().expect("rewound");
+        assert!(readings(way, &mut *sim, 3 * EVERY + 100).readings == all.readings, "after a return to step 0");
+        (all.readings, end)
+    });
+    let statics: Vec<String> = (0..6).map(|i| format!("projections.{i}.plasticity=Static")).collect();
+    let model = network(&statics.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(WEIGHT_PROBES.iter().all(|probe| model.unused_probes().contains(probe)));
+    assert_eq!(ways[0].build(&model).sets().len(), 1);
+}
+
+#[test]
+fn probes_read_weights_on_the_cpu() {
+    probes_read_weights(&on_cpu());
+}
+
+#[test]
+fn probes_read_weights_on_a_gpu() {
+    if let Some(ways) = on_gpu() {
+        probes_read_weights(&ways);
     }
 }

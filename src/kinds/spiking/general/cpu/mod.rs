@@ -27,6 +27,7 @@ use crate::{
         params::Params,
         setup::Setup,
         stimuli::ActiveStimuli,
+        weight_readings::WeightSums,
     },
     num::rng::Draw,
     sim::{BuildContext, Progress, SimError},
@@ -157,13 +158,35 @@ impl GeneralSim {
             if self.host.stimuli_changed || self.host.step >= self.stimuli.until {
                 self.apply_stimuli();
             }
-            self.stretch(end.min(self.host.step + STRETCH * self.window).min(self.stimuli.until), pass)?;
+            let due = self.host.measurements.weights.next_due(self.host.step);
+            self.stretch(end.min(self.host.step + STRETCH * self.window).min(self.stimuli.until).min(due), pass)?;
             check_finite(
                 self.partitions.iter_mut().filter_map(|partition| partition.non_finite.take()),
                 &self.host.setup.neurons,
             )?;
+            if self.host.step == due {
+                self.read_weights(pass);
+            }
         }
         Ok(())
+    }
+
+    /// Adds a sample of the weights to the measurements.
+    fn read_weights(&mut self, pass: &mut Pass) {
+        let parts = self.partitions.iter().flat_map(|partition| partition.plastic.iter().flatten());
+        let synapses: usize = parts.map(|part| part.weights.len()).sum();
+        pass.span("weights", synapses as u64, || {
+            self.bring_up_to_date();
+            let mut all = vec![];
+            for (index, projection) in self.plan.projections.iter().enumerate() {
+                let Some(w_max) = projection.plasticity.as_ref().and_then(|of| of.rule.w_max()) else { continue };
+                let mut sums = WeightSums::new(w_max as f32);
+                let parts = self.partitions.iter().filter_map(|p| p.plastic[index].as_ref());
+                parts.for_each(|part| sums.add(&part.weights));
+                all.push(sums);
+            }
+            self.host.measurements.weights.push(self.host.step, &all);
+        });
     }
 
     /// Runs steps without changes of parameters or stimuli. Fails if a thread cannot be started.

@@ -241,6 +241,8 @@ impl RulesSim {
             Some(plastic) => end.min(step.saturating_add(plastic.before_launch(&self.memory, step, self.host.step)?)),
             None => end,
         };
+        let due = self.host.measurements.weights.next_due(step);
+        let end = end.min(due);
         // Launches become shorter towards the end, so that little is left to read after the last one.
         let left = end.min(self.until) - step;
         let most = if self.persistent.is_some() { MAX_LAUNCH_STEPS } else { MAX_GRAPH_STEPS };
@@ -261,7 +263,12 @@ impl RulesSim {
             None => self.graph(n)?.launch()?,
         }
         let n_traced = self.memory.model.value().n_traced as usize;
-        Ok(self.queue.sent(step..step + n, n_traced, is_measured)?)
+        self.queue.sent(step..step + n, n_traced, is_measured)?;
+        if let Some(plastic) = self.plastic.as_mut().filter(|_| step + n == due) {
+            plastic.bring_up_to_date(&self.memory, due)?;
+            self.host.measurements.weights.push(due, &plastic.weight_sums()?);
+        }
+        Ok(())
     }
 
     fn graph(&mut self, n: u64) -> Result<&mut Graph, GpuError> {

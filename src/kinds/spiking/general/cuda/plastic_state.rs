@@ -8,17 +8,23 @@ use super::{
 };
 use crate::{
     gpu::GpuError,
-    kinds::spiking::general::{
-        connections::TARGET,
-        plan::TARGET_BITS,
-        plasticity::{
-            history::{PostSpike, is_after},
-            part::RowState,
-            saved::State,
+    kinds::spiking::{
+        general::{
+            connections::TARGET,
+            plan::TARGET_BITS,
+            plasticity::{
+                history::{PostSpike, is_after},
+                part::RowState,
+                saved::State,
+            },
         },
+        weight_readings::WeightSums,
     },
 };
 use std::ops::Range;
+
+/// Number of weights that are read together.
+const PIECE: usize = 1 << 22;
 
 /// Returns, for each synapse in sorted order, its index on the device. Fails if the device fails.
 pub fn sorted_order(network: &RulesBuffers, p: &RulesProjection, of: &Plastic) -> Result<Vec<usize>, GpuError> {
@@ -51,6 +57,20 @@ fn units(network: &RulesBuffers, p: &RulesProjection, of: Range<usize>) -> Resul
 }
 
 impl PlasticSynapses {
+    /// Returns sums over the weights of each projection whose weights change. Fails if the device fails.
+    pub fn weight_sums(&self) -> Result<Vec<WeightSums>, GpuError> {
+        let mut all = vec![];
+        for (of, table) in self.projections.iter().zip(&self.tables).filter(|(of, _)| of.plan.depth > 0) {
+            let mut sums = WeightSums::new(table.w_max);
+            let (first, end) = (table.weights, table.weights + of.synapses);
+            for from in (first..end).step_by(PIECE) {
+                sums.add(&self.memory.weights.read_range(from as usize..end.min(from + PIECE as u64) as usize)?);
+            }
+            all.push(sums);
+        }
+        Ok(all)
+    }
+
     /// Returns the weights of the row `source` of a plastic projection in sorted order. Fails if the device fails.
     pub fn row(
         &self,
