@@ -153,10 +153,12 @@ fn workspaces_of_every_kind() {
 }
 
 /// Pictures of the example cards: project, view, label of its image, and simulated time.
-const CARDS: [(&str, &str, &str, f64); 12] = [
+const CARDS: [(&str, &str, &str, f64); 14] = [
     ("fly", "brain", "3D view", 0.3),
     ("fastfly", "brain", "3D view", 0.02),
     ("balanced", "raster", "Spike raster", 1.0),
+    ("cuba", "graph_editor", "Network", 0.2),
+    ("hpc-stdp", "raster", "Spike raster", 0.4),
     ("nuclei", "circle", "Phase circle", 60.0),
     ("nuclei-large", "scatter", "Scatter", 3.0),
     ("population", "lineage", "Lineage", 120.0),

@@ -19,6 +19,20 @@ pub const EXAMPLES: &[Example] = &[
         ["4,000 neurons", "any CPU", "starts at once"]
     ),
     example!(
+        "cuba",
+        22,
+        "Network from rules",
+        "Two populations and four projections, to edit as a graph",
+        ["4,000 neurons", "CPU or GPU", "starts at once"]
+    ),
+    example!(
+        "hpc-stdp",
+        24,
+        "Learning synapses",
+        "Spike-timing-dependent plasticity in a balanced network",
+        ["2,250 neurons", "CPU or GPU", "seconds to start"]
+    ),
+    example!(
         "fastfly",
         50,
         "FastFly",
