@@ -20,10 +20,10 @@ extern "C" __global__ void __launch_bounds__(256, 1)
     rules::step_once<true>(model, clock, index, delivers, RULES_STEP_ARGUMENTS, RULES_PLASTICITY);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 1)
+extern "C" __global__ void __launch_bounds__(384, 1)
     step_rules_plastic_persistent(const RulesModel* __restrict__ model, const RulesClock* __restrict__ clock, unsigned int n_steps,
                                   RulesTables table_sizes, RULES_STEP_PARAMETERS, unsigned int* __restrict__ barrier, RULES_PLASTIC_PARAMETERS) {
-    rules::step_many<512, true>(model, clock, n_steps, table_sizes, RULES_STEP_ARGUMENTS, barrier, RULES_PLASTICITY);
+    rules::step_many<384, true>(model, clock, n_steps, table_sizes, RULES_STEP_ARGUMENTS, barrier, RULES_PLASTICITY);
 }
 
 // Sets the weights of a plastic projection to their start values. A thread takes every gridDim.x * blockDim.x-th synapse.
@@ -40,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(256, 1)
 
 // Brings all rows of a plastic projection to a synapse time, one warp per row.
 extern "C" __global__ void __launch_bounds__(256, 1)
-    update_rules_rows(unsigned int index, unsigned int projection, unsigned int n_rows, unsigned int to, const RulesProjection* __restrict__ projections,
+    update_rules_rows(unsigned int index, unsigned int projection, unsigned int n_rows, unsigned int to, float gain, const RulesProjection* __restrict__ projections,
                       const unsigned long long* __restrict__ starts, const unsigned int* __restrict__ words, RULES_PLASTIC_PARAMETERS) {
     const rules::Plasticity p = RULES_PLASTICITY;
     const RulesPlastic& of = plastic[index];
@@ -51,6 +51,6 @@ extern "C" __global__ void __launch_bounds__(256, 1)
         const RulesRowState now = rules::is_after(b.last, a.last) ? b : a;
         const rules::RowNow state = {now.last, rules::is_after(of.settled, now.last) ? of.settled : now.last, to, now.trace, 0.0f, 0.0f};
         const unsigned long long from = starts[own.starts + row], end = starts[own.starts + row + 1];
-        for (unsigned long long at = from + lane; at < end; at += 32) rules::update(p, of, state, words[own.words + at], at, false, to + of.dendritic_min + 1);
+        for (unsigned long long at = from + lane; at < end; at += 32) rules::update(p, of, state, words[own.words + at], at, false, gain, to + of.dendritic_min + 1);
     }
 }

@@ -97,10 +97,10 @@ __device__ inline void pre(const Plasticity& p, const RulesPlastic& of, Synapse&
     }
 }
 
-// Brings a synapse to the synapse time of its row, at which a presynaptic spike arrives if `is_spike`. `target`: index of the
-// postsynaptic neuron in its population; `running`: step whose spikes are left out. Returns the absolute weight.
+// Brings a synapse to the synapse time of its row, at which a presynaptic spike arrives if `is_spike`. `gain`: change of a
+// weight per eligibility at the end of an interval; `running`: step whose spikes are left out. Returns the absolute weight.
 __device__ inline float update(const Plasticity& p, const RulesPlastic& of, const RowNow& row, unsigned int word, unsigned long long at,
-                               bool is_spike, unsigned int running) {
+                               bool is_spike, float gain, unsigned int running) {
     const unsigned int target = word & ((1u << TARGET_BITS) - 1), dendritic = of.dendritic_min + (word >> TARGET_BITS);
     float* const weight = p.weights + of.weights + at;
     const unsigned int bits = __float_as_uint(__ldcg(weight));
@@ -153,7 +153,7 @@ __device__ inline float update(const Plasticity& p, const RulesPlastic& of, cons
         pre(p, of, s, row.to, k_minus, row.slow);
     } else if (is_eligible) {
         decay_eligibility(p, of, s, row.to);
-        s.w = bounded(s.w + of.gain * s.c, of.w_max);
+        s.w = bounded(s.w + gain * s.c, of.w_max);
     }
     __stcg(weight, __uint_as_float(__float_as_uint(s.w) | (bits & 0x80000000u)));
     if (is_eligible) __stcg(p.eligibility + of.eligibility + at, s.c);

@@ -92,7 +92,7 @@ __device__ inline unsigned long long add_plastic_chunk(const Connections& c, int
             units = __float2int_rn((float)weight_of(p, c.weights, from + at) * row.efficacy);
             bits = (unsigned int)units;
         } else {
-            const float w = update(c.plasticity, of, row, word, from + at, true, (unsigned int)step - 1);
+            const float w = update(c.plasticity, of, row, word, from + at, true, 0.0f, (unsigned int)step - 1);
             units = __float2int_rn(w * of.scale);
             bits = __float_as_uint(w);
         }

@@ -23,16 +23,14 @@ struct alignas(8) RulesPlastic {
     unsigned int has_slow; // Whether there are slow traces
     unsigned int is_inhibitory; // Whether weights of 0 are inhibitory
     unsigned int is_learning; // Whether spikes change weights and eligibilities
-    unsigned int pad; // Padding to eight bytes
     float a_plus; // Amplitude of potentiation; learning rate; with short-term plasticity the utilisation
     float a_minus; // Amplitude of depression; depression per presynaptic spike
     float b_plus; // Amplitude of potentiation by triplets
     float b_minus; // Amplitude of depression by triplets
     float mu_plus; // Exponent of potentiation
     float mu_minus; // Exponent of depression
-    float gain; // Change of a weight per eligibility and update interval
     float w_max; // Maximum weight
     float unit; // Weight of one unit of the sums
     float scale; // Units of the sums per weight
 };
-static_assert(sizeof(RulesPlastic) == 168, "RulesPlastic: size");
+static_assert(sizeof(RulesPlastic) == 160, "RulesPlastic: size");

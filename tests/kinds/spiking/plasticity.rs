@@ -134,7 +134,7 @@ pub fn network(edits: &[&str]) -> Model {
             (from: "b", to: "a", rule: Bernoulli(p: 0.4), weight: -10, delay: 0.8, plasticity: InhibitoryStdp(eta: 0.01)),
             (from: "b", to: "b", rule: Bernoulli(p: 0.4), weight: "-100", delay: 2, plasticity: TsodyksMarkram(tau_fac: 100)),
             (from: "b", to: "a", rule: FixedTotal(n: 900), weight: 20, delay: "normal(2, 1) in 0.5..5", axonal_delay: 0.2, receptor: Excitatory, plasticity: Triplet(a2_plus: 0.01, a3_plus: 0.05)),
-            (from: "a", to: "b", rule: Bernoulli(p: 0.3), weight: 50, delay: 1, plasticity: RewardStdp(third_factor: 0.5, interval: 2.3)),
+            (from: "a", to: "b", rule: Bernoulli(p: 0.3), weight: 50, delay: 1, plasticity: RewardStdp(third_factor: 0.5, modulator: "b", per_rate: 0.02, interval: 2.3)),
         ],
         external_inputs: [
             (population: "a", source: Poisson(rate: 9000, weight: 90)),
@@ -269,6 +269,7 @@ fn plastic_projections_that_cannot_be_followed_are_refused() {
         ("projections.1.axonal_delay=1.5", "projections.1 (a → a): axonal_delay: 1.5 ms is not possible"),
         ("projections.1.plasticity.w_max=50", "plasticity.w_max: 50 is below the median weight of 80"),
         ("projections.1.delay=500", "delay: 4993 steps of dendritic delay"),
+        ("projections.5.plasticity.modulator=c", "plasticity.modulator: there is no population `c`"),
     ] {
         let said = refused(&[edit]);
         assert!(said.contains(why), "{edit}: {said}");

@@ -344,7 +344,8 @@ fn projection(
     };
     plan.receptor = receptor(receptor_of, plan.median_weight());
     let spans = (delay_min, delays);
-    plan.plasticity = plasticity::plan(of, dt_ms, spans, plan.median_weight())?;
+    let by_name = |name: &str| named(name, populations).map(|i| (i, populations[i].n));
+    plan.plasticity = plasticity::plan(of, by_name, dt_ms, spans, plan.median_weight())?;
     Ok(plan)
 }
 

@@ -73,7 +73,20 @@ pub struct Segment {
     drops: bool,
 }
 
+/// Returns the population that modulates the third factor of a projection.
+fn part_modulator(plan: &Plan, projection: usize) -> Option<usize> {
+    plan.projections[projection].plasticity.as_ref().and_then(|of| of.modulator).map(|(population, _)| population)
+}
+
 impl<'a> Shared<'a> {
+    /// Returns the number of spikes of a population in a step that the rings hold; 0 for `None`.
+    fn spikes_of(&self, population: Option<usize>, step: u64) -> u32 {
+        let Some(population) = population.map(|i| &self.plan.populations[i]) else { return 0 };
+        let own = population.first..population.first + population.n;
+        let of_ring = |ring: &RingBuffer| ring.read(step).spikes.iter().filter(|i| own.contains(i)).count();
+        self.rings.iter().map(of_ring).sum::<usize>() as u32
+    }
+
     /// Returns the inputs of updates of a plastic projection; `None` if it is static.
     fn plastic(&self, index: usize) -> Option<part::Projection<'a>> {
         plastic(self.plan, self.connections, self.rules, index)
@@ -269,7 +282,8 @@ impl Partition {
         for (index, (projection, rows)) in shared.plan.projections.iter().zip(&shared.connections.rows).enumerate() {
             let mut plastic = self.plastic[index].as_mut().zip(shared.plastic(index));
             if let Some((part, of)) = &mut plastic {
-                part.before_step(step, *of);
+                let modulating = |sent: u64| shared.spikes_of(part_modulator(shared.plan, index), sent);
+                part.before_step(step, *of, modulating);
             }
             let sent = step.checked_sub(projection.delay_min.into());
             let segment = self.segments.iter().find(|s| s.population == projection.to);

@@ -163,7 +163,7 @@ kernels! {
         );
 
         /// Like `step_rules_persistent`, and updates the weights that it adds. Items: synaptic events.
-        #[block(512)]
+        #[block(384)]
         fn step_rules_plastic_persistent as StepRulesPlasticPersistent(
             model: In<RulesModel>, clock: In<RulesClock>, n_steps: Size<u32>, table_sizes: Size<RulesTables>, populations: In<RulesPopulation>,
             population_of: In<u16>, values: In<f32>, inputs: In<RulesInput>, tables: In<u32>, kicking: In<Model>,
@@ -186,7 +186,7 @@ kernels! {
         /// Brings all rows of a plastic projection up to date. Items: synapses.
         #[block(256)]
         fn update_rules_rows as UpdateRulesRows(
-            index: Size<u32>, projection: Size<u32>, n_rows: Size<u32>, to: Size<u32>, projections: In<RulesProjection>, starts: In<u64>,
+            index: Size<u32>, projection: Size<u32>, n_rows: Size<u32>, to: Size<u32>, gain: Size<f32>, projections: In<RulesProjection>, starts: In<u64>,
             words: In<u32>,
             plastic: In<RulesPlastic>, incoming: In<u32>, decays: In<f32>, rows: InOut<RulesRowState>, heads: InOut<u64>, entries: InOut<u64>,
             seconds: InOut<f32>, plastic_weights: InOut<f32>, eligibility: InOut<f32>,

@@ -19,6 +19,7 @@
 //! | `launches` | kernels of a launch |
 //! | `queue` | launches and their readback |
 //! | `plastic` | plastic synapses: start values, updates between launches |
+//! | `modulator` | spikes of the population that modulates a third factor |
 //! | `plastic_tables`, `plastic_state` | their rules in the layout of the kernels; their saved states |
 //! | `state` | saved states |
 
@@ -26,6 +27,7 @@ mod buffers;
 mod connect;
 pub mod kernels;
 mod launches;
+mod modulator;
 mod plastic;
 mod plastic_state;
 mod plastic_tables;
@@ -74,7 +76,7 @@ const LENGTHS: usize = MAX_LAUNCH_STEPS.ilog2() as usize + 1;
 /// Maximum number of threads of a block of the persistent kernel, so that no register is spilled.
 const PERSISTENT_THREADS: u32 = 768;
 /// Maximum number of threads of a block of the persistent kernel of plastic networks.
-const PLASTIC_THREADS: u32 = 512;
+const PLASTIC_THREADS: u32 = 384;
 /// Maximum size of the tables that the persistent kernel keeps in shared memory, bytes.
 const MAX_TABLE_BYTES: u32 = 1 << 15;
 /// Name in [`Execution`](crate::sim::Execution) for a launch per step in place of the persistent kernel.
@@ -236,6 +238,11 @@ impl RulesSim {
     fn launch(&mut self, step: u64, end: u64, pass: &mut Pass) -> Result<(), SimError> {
         if self.host.stimuli_changed || step >= self.until {
             self.apply_stimuli(step)?;
+        }
+        if self.plastic.as_ref().is_some_and(|plastic| plastic.needs_spikes(step)) {
+            while self.queue.has_launches() {
+                self.collect(pass)?;
+            }
         }
         let end = match &mut self.plastic {
             Some(plastic) => end.min(step.saturating_add(plastic.before_launch(&self.memory, step, self.host.step)?)),

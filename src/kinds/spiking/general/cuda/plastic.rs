@@ -4,6 +4,7 @@
 use super::{
     buffers::RulesBuffers,
     kernels::{RulesPlastic, RulesPlasticKernels, RulesRowState, StartRulesWeights, UpdateRulesRows},
+    modulator::Modulator,
     plastic_tables::{PlasticSizes, tables},
 };
 use crate::{
@@ -65,6 +66,8 @@ pub struct Plastic {
     pub synapses: u64,
     /// Sizes of the pre- and the postsynaptic population.
     pub sizes: [u32; 2],
+    /// Counter of the population that modulates the third factor.
+    pub modulator: Option<Modulator>,
 }
 
 /// The plastic projections of a network.
@@ -77,6 +80,8 @@ pub struct PlasticSynapses {
     pub projections: Vec<Plastic>,
     /// Rules as the kernels read them.
     pub tables: Vec<RulesPlastic>,
+    /// Rules of the current parameters.
+    rules: Vec<Rule>,
     /// Number of entries of all tables of decays.
     pub n_decays: u32,
     /// Number of spikes of each neuron since all synapses were brought up to date, as far as they were read.
@@ -96,7 +101,8 @@ impl PlasticSynapses {
     pub fn new(gpu: &Arc<Gpu>, plan: &Plan, synapses: &[u64]) -> Result<Option<Self>, GpuError> {
         let plastic = |(projection, p): (usize, &crate::kinds::spiking::general::plan::ProjectionPlan)| {
             let sizes = [p.from, p.to].map(|population| plan.populations[population].n);
-            Some(Plastic { projection, plan: p.plasticity.clone()?, synapses: synapses[projection], sizes })
+            let (of, synapses) = (p.plasticity.clone()?, synapses[projection]);
+            Some(Plastic { projection, synapses, sizes, modulator: Modulator::new(plan, &of), plan: of })
         };
         let projections: Vec<Plastic> = plan.projections.iter().enumerate().filter_map(plastic).collect();
         if projections.is_empty() {
@@ -110,6 +116,7 @@ impl PlasticSynapses {
             n_decays: tables(plan, &projections).1.len() as u32,
             projections,
             tables: vec![],
+            rules: vec![],
             counts: vec![0; plan.n as usize],
             most: 0,
             settled: 0,
@@ -130,6 +137,7 @@ impl PlasticSynapses {
         for (table, settled) in tables.iter_mut().zip(settled) {
             table.settled = settled;
         }
+        self.rules = self.projections.iter().map(|of| Rule::new(&of.plan, plan.dt_ms)).collect();
         (self.tables, self.n_decays) = (tables, decays.len() as u32);
         self.memory.plastic.write(&self.tables)?;
         self.refractory = smallest_refractory(plan, coefficients);
@@ -143,6 +151,7 @@ impl PlasticSynapses {
         self.memory.eligibility.clear()?;
         self.memory.hash.clear()?;
         self.forget_counts(0);
+        self.projections.iter_mut().filter_map(|of| of.modulator.as_mut()).for_each(|m| m.restart(0));
         let mut rows = vec![];
         for (of, table) in self.projections.iter().zip(&mut self.tables) {
             table.settled = 0_u32.wrapping_sub(1 + of.plan.dendritic_min);
@@ -174,7 +183,7 @@ impl PlasticSynapses {
         for index in 0..self.projections.len() {
             let of = &self.projections[index].plan;
             if of.interval == 0 && of.depth > 0 {
-                self.update_all(network, index, (step as u32).wrapping_sub(1 + of.dendritic_min))?;
+                self.update_all(network, index, (step as u32).wrapping_sub(1 + of.dendritic_min), 0.0)?;
             }
         }
         self.forget_counts(step);
@@ -191,7 +200,9 @@ impl PlasticSynapses {
             if interval > 0 {
                 let at = step.saturating_sub(shift);
                 if at > 0 && at.is_multiple_of(interval) {
-                    self.update_all(network, index, at as u32)?;
+                    let spikes = self.projections[index].modulator.as_mut().map_or(0, |m| m.take(step));
+                    let gain = self.rules[index].gain(spikes);
+                    self.update_all(network, index, at as u32, gain)?;
                 }
                 most = most.min((at / interval + 1) * interval + shift - step);
             }
@@ -213,8 +224,18 @@ impl PlasticSynapses {
         of.map(|of| of.plan.depth - of.plan.dendritic_min - of.plan.dendritic_max - of.plan.interval - 3).min()
     }
 
+    /// Whether all spikes before a step must be read before it is launched, because a third factor depends on them.
+    pub fn needs_spikes(&self, step: u64) -> bool {
+        let ends = |of: &Plastic| {
+            let at = step.saturating_sub(1 + u64::from(of.plan.dendritic_min));
+            at > 0 && at.is_multiple_of(u64::from(of.plan.interval.max(1)))
+        };
+        self.projections.iter().any(|of| of.modulator.is_some() && ends(of))
+    }
+
     /// Counts the spikes of a step that were read.
     pub fn count(&mut self, step: u64, spikes: &[u32]) {
+        self.projections.iter_mut().filter_map(|of| of.modulator.as_mut()).for_each(|m| m.add(step, spikes));
         if step < self.settled {
             return;
         }
@@ -238,14 +259,15 @@ impl PlasticSynapses {
         Ok(sum)
     }
 
-    /// Updates all rows of a projection to a synapse time.
-    fn update_all(&mut self, network: &RulesBuffers, index: usize, to: u32) -> Result<(), GpuError> {
+    /// Updates all rows of a projection to a synapse time. `gain` is the change of a weight per eligibility.
+    fn update_all(&mut self, network: &RulesBuffers, index: usize, to: u32, gain: f32) -> Result<(), GpuError> {
         let (of, m) = (&self.projections[index], &mut self.memory);
         UpdateRulesRows {
             index: index as u32,
             projection: of.projection as u32,
             n_rows: of.sizes[0],
             to,
+            gain,
             projections: &network.projections,
             starts: &network.starts,
             words: &network.words,

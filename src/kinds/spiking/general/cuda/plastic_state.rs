@@ -91,12 +91,24 @@ impl PlasticSynapses {
         Ok(order.into_iter().map(|at| weights[at]).collect())
     }
 
-    /// Returns the states of all plastic projections, whose synapses must be up to date. Fails if the device fails.
-    pub fn states(&self, network: &RulesBuffers, projections: &[RulesProjection]) -> Result<Vec<State>, GpuError> {
-        (0..self.projections.len()).map(|index| self.state(index, network, projections)).collect()
+    /// Returns the states of all plastic projections before a step, up to which synapses must be up to date and spikes counted. Fails
+    /// if the device fails.
+    pub fn states(
+        &self,
+        network: &RulesBuffers,
+        projections: &[RulesProjection],
+        step: u64,
+    ) -> Result<Vec<State>, GpuError> {
+        (0..self.projections.len()).map(|index| self.state(index, network, projections, step)).collect()
     }
 
-    fn state(&self, index: usize, network: &RulesBuffers, all: &[RulesProjection]) -> Result<State, GpuError> {
+    fn state(
+        &self,
+        index: usize,
+        network: &RulesBuffers,
+        all: &[RulesProjection],
+        step: u64,
+    ) -> Result<State, GpuError> {
         let (of, table, m) = (&self.projections[index], &self.tables[index], &self.memory);
         let rows = m.rows.read_range(2 * table.rows as usize..2 * (table.rows as usize + of.sizes[0] as usize))?;
         let row = |versions: &[RulesRowState]| {
@@ -109,6 +121,7 @@ impl PlasticSynapses {
             projection: of.projection,
             rows: rows.chunks_exact(2).map(row).collect(),
             settled: table.settled,
+            modulating: of.modulator.clone().map_or(0, |mut m| m.counted_before(step)),
             ..State::default()
         };
         if of.plan.depth == 0 {
@@ -155,16 +168,19 @@ impl PlasticSynapses {
         Ok(heads.iter().enumerate().map(history).collect())
     }
 
-    /// Restores the states of all plastic projections before `step`. Fails if the device fails.
+    /// Restores the states of all plastic projections before `step`; `in_transit` are the most recent spikes. Fails if the device fails.
     pub fn restore(
         &mut self,
         network: &RulesBuffers,
         projections: &[RulesProjection],
         states: &[State],
-        step: u64,
+        (step, in_transit): (u64, &[(u64, Vec<u32>)]),
     ) -> Result<(), GpuError> {
         for (index, state) in states.iter().enumerate() {
             self.tables[index].settled = state.settled;
+            if let Some(modulator) = &mut self.projections[index].modulator {
+                modulator.resume(state.modulating, step, in_transit);
+            }
             let (of, table) = (&self.projections[index], &self.tables[index]);
             let row = |row: &RowState| RulesRowState { last: row.last, trace: row.trace, second: row.second, pad: 0 };
             let rows: Vec<RulesRowState> = state.rows.iter().flat_map(|state| [row(state); 2]).collect();

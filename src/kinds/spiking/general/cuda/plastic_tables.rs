@@ -152,9 +152,7 @@ fn with_law(table: RulesPlastic, law: &AnyLaw) -> RulesPlastic {
         AnyLaw::Inhibitory(law) => {
             RulesPlastic { law: PLASTIC_INHIBITORY, a_plus: law.eta, a_minus: law.alpha, ..table }
         }
-        AnyLaw::Reward(law) => {
-            RulesPlastic { law: PLASTIC_REWARD, a_plus: law.a[0], a_minus: law.a[1], gain: law.gain, ..table }
-        }
+        AnyLaw::Reward(law) => RulesPlastic { law: PLASTIC_REWARD, a_plus: law.a[0], a_minus: law.a[1], ..table },
         AnyLaw::ShortTerm(u) => RulesPlastic { law: PLASTIC_SHORT_TERM, a_plus: *u, ..table },
     }
 }

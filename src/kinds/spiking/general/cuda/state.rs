@@ -16,7 +16,7 @@ pub fn write(sim: &mut RulesSim) -> Result<Snapshot, SimError> {
     let plasticity = match &mut sim.plastic {
         Some(plastic) => {
             plastic.bring_up_to_date(&sim.memory, sim.host.step)?;
-            plastic.states(&sim.memory, &sim.layout.projections)?
+            plastic.states(&sim.memory, &sim.layout.projections, sim.host.step)?
         }
         None => vec![],
     };
@@ -75,7 +75,7 @@ pub fn read(sim: &mut RulesSim, from: &Snapshot) -> Result<(), SimError> {
     }
     write_in_transit(memory, &state.spikes)?;
     if let Some(plastic) = &mut sim.plastic {
-        plastic.restore(memory, &sim.layout.projections, &state.plasticity, step)?;
+        plastic.restore(memory, &sim.layout.projections, &state.plasticity, (step, &state.spikes))?;
     }
     sim.manual.clear();
     sim.host.step = step;

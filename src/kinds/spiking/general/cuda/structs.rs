@@ -167,8 +167,6 @@ device_struct! {
         is_inhibitory: u32,
         /// Whether spikes change weights and eligibilities
         is_learning: u32,
-        /// Padding to eight bytes
-        pad: u32,
         /// Amplitude of potentiation; learning rate; with short-term plasticity the utilisation
         a_plus: f32,
         /// Amplitude of depression; depression per presynaptic spike
@@ -181,8 +179,6 @@ device_struct! {
         mu_plus: f32,
         /// Exponent of depression
         mu_minus: f32,
-        /// Change of a weight per eligibility and update interval
-        gain: f32,
         /// Maximum weight
         w_max: f32,
         /// Weight of one unit of the sums

@@ -22,10 +22,10 @@ pub trait Law {
     fn post(&self, synapse: &mut Synapse, at: u32, k_plus: f32, slow: f32);
     /// Applies a presynaptic spike. `k_minus` is the postsynaptic trace, `slow` the slow presynaptic trace before the spike.
     fn pre(&self, synapse: &mut Synapse, at: u32, k_minus: f32, slow: f32);
-    /// Applies the end of an update interval. Without eligibility, nothing changes.
+    /// Applies the end of an update interval, with the change of a weight per eligibility. Without eligibility, nothing changes.
     #[inline]
-    fn end_interval(&self, synapse: &mut Synapse, at: u32) {
-        let _ = (synapse, at);
+    fn end_interval(&self, synapse: &mut Synapse, at: u32, gain: f32) {
+        let _ = (synapse, at, gain);
     }
 }
 
@@ -145,6 +145,33 @@ impl Law for InhibitoryLaw {
     }
 }
 
+/// Third factor of an update interval: d = d_0 + k (r - r_0).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ThirdFactor {
+    /// Constant part d_0, Hz.
+    pub constant: f64,
+    /// Change with the rate, k.
+    pub per_rate: f64,
+    /// Baseline rate r_0, Hz.
+    pub baseline: f64,
+    /// Rate of the modulating population per spike in an interval, Hz.
+    pub rate_per_spike: f64,
+    /// Change of a weight per eligibility and third factor: w_max R dt.
+    pub scale: f64,
+}
+
+impl ThirdFactor {
+    /// Returns the third factor, Hz, after an interval with this number of spikes of the modulating population.
+    pub fn at(&self, spikes: u32) -> f64 {
+        self.constant + self.per_rate * (f64::from(spikes) * self.rate_per_spike - self.baseline)
+    }
+
+    /// Returns the change of a weight per eligibility at the end of an interval with this number of spikes.
+    pub fn gain(&self, spikes: u32) -> f32 {
+        (self.scale * self.at(spikes)) as f32
+    }
+}
+
 /// Reward-modulated STDP: see [`super::RewardStdp`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct RewardLaw {
@@ -152,8 +179,8 @@ pub struct RewardLaw {
     pub a: [f32; 2],
     /// Decay of the eligibility.
     pub decay: Decay,
-    /// Change of a weight per eligibility and update interval: w_max d R dt.
-    pub gain: f32,
+    /// Third factor by the spikes of the modulating population.
+    pub third: ThirdFactor,
     /// Upper bound of the weight.
     pub w_max: f32,
 }
@@ -183,9 +210,9 @@ impl Law for RewardLaw {
     }
 
     #[inline]
-    fn end_interval(&self, synapse: &mut Synapse, at: u32) {
+    fn end_interval(&self, synapse: &mut Synapse, at: u32, gain: f32) {
         self.decay_to(synapse, at);
-        synapse.w = bounded(synapse.w + self.gain * synapse.c, self.w_max);
+        synapse.w = bounded(synapse.w + gain * synapse.c, self.w_max);
     }
 }
 
@@ -257,8 +284,16 @@ impl Rule {
             }
             Plasticity::TsodyksMarkram(r) => (AnyLaw::ShortTerm(r.u as f32), [r.tau_rec, r.tau_fac]),
             Plasticity::RewardStdp(r) => {
-                let gain = (r.w_max * r.third_factor * f64::from(plan.interval) * dt_ms * 1e-3) as f32;
-                let law = RewardLaw { a: fractions(1.0, [r.a_plus, r.a_minus]), decay: decay(r.tau_c), gain, w_max };
+                let secs = f64::from(plan.interval) * dt_ms * 1e-3;
+                let (constant, scale) = (r.third_factor, r.w_max * secs);
+                let third = match plan.modulator {
+                    Some((_, n)) => {
+                        let rate_per_spike = 1.0 / (f64::from(n) * secs);
+                        ThirdFactor { constant, per_rate: r.per_rate, baseline: r.baseline, rate_per_spike, scale }
+                    }
+                    None => ThirdFactor { constant, per_rate: 0.0, baseline: 0.0, rate_per_spike: 0.0, scale },
+                };
+                let law = RewardLaw { a: fractions(1.0, [r.a_plus, r.a_minus]), decay: decay(r.tau_c), third, w_max };
                 (AnyLaw::Reward(law), [r.tau_plus, r.tau_minus])
             }
         };
@@ -269,6 +304,12 @@ impl Rule {
         };
         let (is_nearest, is_learning) = (pairing == Pairing::Nearest, plan.is_learning);
         Self { law, plus: decay(plus), minus: decay(minus), slow, is_nearest, w_max, is_learning }
+    }
+
+    /// Returns the change of a weight per eligibility at the end of an interval with this number of spikes of the modulating
+    /// population; 0 without eligibility.
+    pub fn gain(&self, spikes: u32) -> f32 {
+        if let AnyLaw::Reward(law) = &self.law { law.third.gain(spikes) } else { 0.0 }
     }
 
     /// Returns a trace after a spike, from its value at the previous spike and the decay since.

@@ -17,7 +17,9 @@
 //! 3. the weight after both is delivered by the presynaptic spike; the spike is then added to the presynaptic traces.
 //!
 //! With [`Plasticity::RewardStdp`](super::Plasticity::RewardStdp), steps 1 and 2 change the eligibility. After all events of each
-//! synapse time that is a multiple R, 2R, 3R, … of the update interval R, weights change: `w ← w + w_max d c R dt`.
+//! synapse time that is a multiple R, 2R, 3R, … of the update interval R, weights change: `w ← w + w_max d c R dt`. The
+//! third factor is d = d_0 + k (r - r_0), with the rate r of a population over the R steps up to `R' - d_a`, for the interval that
+//! ends at the synapse time R'.
 //!
 //! # Updates on delivery
 //!

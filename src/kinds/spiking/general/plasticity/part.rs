@@ -53,6 +53,8 @@ pub struct Part {
     pub history: History,
     /// Synapse time up to which all rows are up to date.
     pub settled: u32,
+    /// Number of spikes of the modulating population in this update interval.
+    pub modulating: u32,
     /// Start of the synapses of each row in `weights`; one more entry than rows.
     starts: Vec<usize>,
     /// Start of the synapses of each row among all synapses of the projection.
@@ -61,6 +63,15 @@ pub struct Part {
     first: u32,
     /// Delivered weights of a row, in units of the sums.
     units: Vec<i32>,
+}
+
+/// Event at the end of an update.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Event {
+    /// Arrival of a presynaptic spike.
+    Spike,
+    /// End of an update interval, with the change of a weight per eligibility; 0 for other updates.
+    Interval(f32),
 }
 
 /// Fixed inputs of an update.
@@ -96,6 +107,7 @@ impl Part {
             rows: vec![RowState::default(); n_from as usize],
             history: History::new(targets.len(), &plasticity, rule),
             settled: 0,
+            modulating: 0,
             starts,
             origins,
             first: targets.start,
@@ -112,6 +124,7 @@ impl Part {
         let second = if is_short_term { 1.0 } else { 0.0 };
         self.rows.fill(RowState { updated: self.settled, last: self.settled, trace: 0.0, second });
         self.history.clear();
+        self.modulating = 0;
         self.eligibility.fill(0.0);
         if self.weights.is_empty() {
             return;
@@ -130,14 +143,18 @@ impl Part {
         self.starts[source]..self.starts[source + 1]
     }
 
-    /// Updates synapses before a step: at the end of an interval of the eligibility, and before histories overflow.
-    pub fn before_step(&mut self, step: u64, of: Projection<'_>) {
+    /// Updates synapses before a step: at the end of an interval of the eligibility, and before histories overflow. `modulating`
+    /// counts the spikes of the modulating population in a step; those of the smallest delay ago are counted.
+    pub fn before_step(&mut self, step: u64, of: Projection<'_>, modulating: impl Fn(u64) -> u32) {
         let interval = u64::from(self.plan.interval);
         if interval > 0 {
             let at = step.saturating_sub(1 + u64::from(self.plan.dendritic_min));
             if at > 0 && at.is_multiple_of(interval) {
-                self.update_all(at as u32, of);
+                self.update_all(at as u32, of.rule.gain(self.modulating), of);
+                self.modulating = 0;
             }
+            let sent = step.checked_sub(u64::from(self.plan.axonal + self.plan.dendritic_min));
+            self.modulating += sent.map_or(0, modulating);
         } else if self.plan.depth > 0 {
             let room = self.plan.depth - self.plan.dendritic_min - self.plan.dendritic_max - 2;
             if self.history.unsettled >= room || step.is_multiple_of(MAX_UNSETTLED_STEPS) {
@@ -149,36 +166,36 @@ impl Part {
     /// Brings all synapses up to date before a step, which changes no later result. Eligibilities stay as they are.
     pub fn bring_up_to_date(&mut self, step: u64, of: Projection<'_>) {
         if self.plan.interval == 0 && self.plan.depth > 0 {
-            self.update_all((step as u32).wrapping_sub(1 + self.plan.dendritic_min), of);
+            self.update_all((step as u32).wrapping_sub(1 + self.plan.dendritic_min), 0.0, of);
         }
     }
 
     /// Updates all rows to a synapse time.
-    fn update_all(&mut self, to: u32, of: Projection<'_>) {
+    fn update_all(&mut self, to: u32, gain: f32, of: Projection<'_>) {
         for source in 0..self.rows.len() {
-            self.update(source, to, false, of);
+            self.update(source, to, Event::Interval(gain), of);
         }
         self.settled = to;
         self.history.settle();
     }
 
-    /// Updates a row to a synapse time, at which a presynaptic spike arrives if `is_spike`.
-    fn update(&mut self, source: usize, to: u32, is_spike: bool, of: Projection<'_>) {
+    /// Updates a row to a synapse time, at which an event takes place.
+    fn update(&mut self, source: usize, to: u32, event: Event, of: Projection<'_>) {
         if !of.rule.is_learning {
             self.rows[source].updated = to;
             return;
         }
         match &of.rule.law {
-            AnyLaw::Pair(law) => self.update_as(law, source, to, is_spike, of),
-            AnyLaw::PowerLaw(law) => self.update_as(law, source, to, is_spike, of),
-            AnyLaw::Triplet(law) => self.update_as(law, source, to, is_spike, of),
-            AnyLaw::Inhibitory(law) => self.update_as(law, source, to, is_spike, of),
-            AnyLaw::Reward(law) => self.update_as(law, source, to, is_spike, of),
+            AnyLaw::Pair(law) => self.update_as(law, source, to, event, of),
+            AnyLaw::PowerLaw(law) => self.update_as(law, source, to, event, of),
+            AnyLaw::Triplet(law) => self.update_as(law, source, to, event, of),
+            AnyLaw::Inhibitory(law) => self.update_as(law, source, to, event, of),
+            AnyLaw::Reward(law) => self.update_as(law, source, to, event, of),
             AnyLaw::ShortTerm(_) => {}
         }
     }
 
-    fn update_as<L: Law>(&mut self, law: &L, source: usize, to: u32, is_spike: bool, of: Projection<'_>) {
+    fn update_as<L: Law>(&mut self, law: &L, source: usize, to: u32, event: Event, of: Projection<'_>) {
         let (own, rule, history, row) = (self.own(source), of.rule, &self.history, self.rows[source]);
         let words = &of.rows.words[self.origins[source]..][..own.len()];
         let slow = rule.slow.as_ref().map_or(0.0, |[slow, _]| row.second * slow.over(to.wrapping_sub(row.last)));
@@ -200,7 +217,9 @@ impl Part {
                 law.post(&mut synapse, at, k_plus, history.second(neuron, next));
                 next += 1;
             }
-            if is_spike {
+            if let Event::Interval(gain) = event {
+                law.end_interval(&mut synapse, to, gain);
+            } else {
                 // A postsynaptic spike at the same time does not pair.
                 next -= u32::from(next != oldest && arrival(next - 1) == to);
                 let k_minus = if next == oldest {
@@ -209,8 +228,6 @@ impl Part {
                     history.trace(neuron, next - 1) * rule.minus.over(to.wrapping_sub(arrival(next - 1)))
                 };
                 law.pre(&mut synapse, to, k_minus, slow);
-            } else {
-                law.end_interval(&mut synapse, to);
             }
             self.weights[i] = f32::from_bits(synapse.w.to_bits() | bits & SIGN);
             if L::HAS_ELIGIBILITY {
@@ -231,7 +248,7 @@ impl Part {
         hash: &mut StreamHash,
     ) -> u32 {
         let (source, at) = (source as usize, (step as u32).wrapping_sub(self.plan.dendritic_min));
-        self.update(source, at, true, of);
+        self.update(source, at, Event::Spike, of);
         self.spike(source, at, of.rule);
         let own = self.own(source);
         let origin = self.origins[source];

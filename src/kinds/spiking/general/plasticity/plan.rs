@@ -25,6 +25,8 @@ pub struct PlasticityPlan {
     pub interval: u32,
     /// Number of spikes that a history holds, a power of two; 0 without histories.
     pub depth: u32,
+    /// Population that modulates the third factor, with the number of its neurons.
+    pub modulator: Option<(usize, u32)>,
 }
 
 impl Plasticity {
@@ -47,9 +49,10 @@ impl Plasticity {
 }
 
 /// Returns the plan of the plasticity of a projection with delays from `delay_min`, `delays` of them, and a median weight; `None`
-/// for a static projection. Fails if the rule cannot be followed.
+/// for a static projection. `named` finds a population by its name. Fails if the rule cannot be followed.
 pub fn plan(
     of: &Projection,
+    named: impl Fn(&str) -> Result<(usize, u32), String>,
     dt_ms: f64,
     (delay_min, delays): (u32, u32),
     median_weight: f64,
@@ -87,10 +90,16 @@ pub fn plan(
         Plasticity::RewardStdp(rule) => delay_steps(rule.interval, dt_ms).max(1.0) as u32,
         _ => 0,
     };
+    let modulator = match rule {
+        Plasticity::RewardStdp(rule) if !rule.modulator.trim().is_empty() => {
+            Some(named(&rule.modulator).map_err(|why| format!("plasticity.modulator: {why}"))?)
+        }
+        _ => None,
+    };
     let spikes = interval + dendritic_min + dendritic_max + SPARE;
     let depth = if rule.w_max().is_some() { spikes.next_power_of_two() } else { 0 };
     let (rule, is_learning) = (rule.clone(), of.learning);
-    Ok(Some(PlasticityPlan { rule, is_learning, axonal, dendritic_min, dendritic_max, interval, depth }))
+    Ok(Some(PlasticityPlan { rule, is_learning, axonal, dendritic_min, dendritic_max, interval, depth, modulator }))
 }
 
 /// Checks that all numbers of a rule are finite, and that the maximum weight is above 0.
@@ -105,7 +114,8 @@ fn check_numbers(rule: &Plasticity) -> Result<(), String> {
         Plasticity::InhibitoryStdp(r) => vec![r.tau, r.eta, r.rate],
         Plasticity::TsodyksMarkram(r) => vec![r.u, r.tau_rec, r.tau_fac],
         Plasticity::RewardStdp(r) => {
-            vec![r.tau_plus, r.tau_minus, r.a_plus, r.a_minus, r.tau_c, r.third_factor, r.interval]
+            let third = [r.third_factor, r.per_rate, r.baseline, r.interval];
+            [vec![r.tau_plus, r.tau_minus, r.a_plus, r.a_minus, r.tau_c], third.to_vec()].concat()
         }
     };
     if numbers.iter().any(|x| !x.is_finite()) {

@@ -192,9 +192,23 @@ params! {
         #[param(title = "Eligibility time constant", unit = Ms, range = 10.0..=5000.0, hard = 0.01..=1e6, scale = Log, symbol = "τ_c", formula = "dc/dt = -c / τ_c", source = "Izhikevich 2007")]
         tau_c: f64 = 1000.0,
 
-        /// Third factor: the rate at which eligibility changes the weight, in multiples of the maximum weight.
-        #[param(title = "Third factor", unit = Hz, range = -1.0..=1.0, hard = -1e6..=1e6, symbol = "d", formula = "dw/dt = w_max c d")]
+        /// Constant part of the third factor, the rate at which eligibility changes the weight, in multiples of the maximum weight.
+        #[param(title = "Third factor", unit = Hz, range = -1.0..=1.0, hard = -1e6..=1e6, symbol = "d_0", formula = "dw/dt = w_max c d, d = d_0 + k (r - r_0)")]
         third_factor: f64 = 0.0,
+
+        /// Population whose mean rate r in the last update interval modulates the third factor; empty for none.
+        #[param(title = "Modulating population", apply = Rebuild)]
+        modulator: String = String::new(),
+
+        /// Change of the third factor with the rate of the modulating population.
+        #[param(title = "Third factor per rate", range = -1.0..=1.0, hard = -1e6..=1e6, symbol = "k")]
+        #[show_if(|s| !s.modulator.trim().is_empty())]
+        per_rate: f64 = 0.01,
+
+        /// Rate of the modulating population at which the third factor is its constant part.
+        #[param(title = "Baseline rate", unit = Hz, range = 0.0..=100.0, hard = 0.0..=1e6, symbol = "r_0")]
+        #[show_if(|s| !s.modulator.trim().is_empty())]
+        baseline: f64 = 5.0,
 
         /// Interval between changes of the weights, rounded to time steps.
         #[param(title = "Update interval", unit = Ms, range = 1.0..=100.0, hard = 0.001..=400.0, scale = Log, apply = Rebuild)]

@@ -22,6 +22,8 @@ pub struct State {
     pub rows: Vec<RowState>,
     /// Synapse time up to which all rows are up to date.
     pub settled: u32,
+    /// Number of spikes of the modulating population in this update interval.
+    pub modulating: u32,
     /// Spikes of each postsynaptic neuron that updates can still use; empty with short-term plasticity.
     pub history: Vec<Vec<PostSpike>>,
 }
@@ -50,6 +52,7 @@ pub fn state_of(projection: usize, parts: &[&Part]) -> State {
         eligibility: gather(&|part| part.eligibility.clone(), &own),
         rows: first.rows.clone(),
         settled: first.settled,
+        modulating: first.modulating,
         history: parts.iter().flat_map(needed).collect(),
     }
 }
@@ -74,6 +77,7 @@ pub fn restore(state: &State, parts: &mut [&mut Part]) {
     for part in parts {
         part.rows.clone_from(&state.rows);
         part.settled = state.settled;
+        part.modulating = state.modulating;
         for neuron in 0..part.history.neurons() {
             part.history.restore(neuron, spikes.next().into_iter().flatten().copied());
         }
@@ -87,6 +91,7 @@ pub fn write(out: &mut Snapshot, state: State) {
     out.list(&name("weights"), state.weights);
     out.list(&name("eligibility"), state.eligibility);
     out.number(&name("settled"), state.settled);
+    out.number(&name("modulating"), state.modulating);
     out.list(&name("rows.updated"), state.rows.iter().map(|row| row.updated).collect());
     out.list(&name("rows.last"), state.rows.iter().map(|row| row.last).collect());
     out.list(&name("rows.trace"), state.rows.iter().map(|row| row.trace).collect());
@@ -119,6 +124,7 @@ pub fn parse(plan: &Plan, synapses: &[u64], from: &Snapshot) -> Result<Vec<State
             eligibility: from.read(&name("eligibility"), &[has(plasticity.interval > 0, n)])?,
             rows: (0..n_from).map(row).collect(),
             settled: from.read_number(&name("settled"))?,
+            modulating: from.read_number(&name("modulating"))?,
             history: read_history(from, &name, has(has_weights, n_to), plasticity.depth)?,
         };
         let is_finite = |values: &[f32]| values.iter().all(|value| value.is_finite());
