@@ -13,6 +13,7 @@ mod plasticity;
 mod plasticity_cuda;
 mod plasticity_live;
 mod plasticity_weights;
+mod reward;
 mod rules;
 pub mod small_network;
 mod steps;
