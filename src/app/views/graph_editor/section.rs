@@ -3,7 +3,7 @@
 use crate::app::document::graph::places::Place;
 use egui::{Pos2, Rect, Response, Ui, Vec2};
 
-/// Largest enlargement.
+/// Largest enlargement of the graph.
 const MOST: f32 = 8.0;
 /// Enlargement by an entry of the menu.
 const ENTRY: f32 = 1.5;

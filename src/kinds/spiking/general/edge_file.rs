@@ -3,7 +3,8 @@
 use super::{
     Projection,
     connections::TARGET,
-    plan::{Plan, TARGET_BITS, delay_steps},
+    delay::delay_steps,
+    plan::{Plan, TARGET_BITS},
 };
 use crate::{
     data::{
@@ -38,9 +39,9 @@ pub struct FileFacts {
     pub synapses: u64,
     /// Upper bound on the sum of |w| over the inputs of a neuron.
     pub largest_input: f64,
-    /// Typical |w|.
+    /// Typical |w| of the file.
     pub typical: f64,
-    /// Median w.
+    /// Median w of the file.
     pub median: f64,
     /// Exponent of the power of two of which all w are multiples; `None` if it is unknown.
     pub exponent: Option<i32>,

@@ -42,6 +42,7 @@ mod connection_tests;
 pub mod connections;
 pub mod cpu;
 pub mod cuda;
+mod delay;
 pub mod draws;
 pub mod edge_file;
 pub mod edit;

@@ -4,6 +4,7 @@
 use super::{
     ConnectionRule, ExternalInput, InputSource, Placement, PointNeuron, Population, Projection, Receptor,
     RefractoryInput,
+    delay::delay_steps,
     edge_file::FileFacts,
     fixed_point,
     plasticity::plan::{self as plasticity, PlasticityPlan},
@@ -303,11 +304,6 @@ fn named(name: &str, populations: &[PopulationPlan]) -> Result<usize, String> {
 pub(super) fn extremes(of: Distribution) -> (f64, f64) {
     const LEAST: f64 = 0.5 / 4_294_967_296.0;
     (of.quantile(LEAST), of.quantile(1.0 - LEAST))
-}
-
-/// Converts a delay to the nearest number of steps, half up.
-pub fn delay_steps(ms: f64, dt_ms: f64) -> f64 {
-    (ms / dt_ms + 0.5).floor()
 }
 
 fn projection(

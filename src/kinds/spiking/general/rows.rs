@@ -4,9 +4,10 @@
 use super::{
     AllToAll, ByDistance, ConnectionRule, PairwiseBernoulli, Profile,
     connections::TARGET,
+    delay::delay_steps,
     draws::{Draws, below, divide, share_of, unit},
     edge_file::EdgeFile,
-    plan::{Plan, ProjectionPlan, TARGET_BITS, WeightFormat, delay_steps},
+    plan::{Plan, ProjectionPlan, TARGET_BITS, WeightFormat},
 };
 use crate::num::normal;
 

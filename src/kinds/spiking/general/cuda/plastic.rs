@@ -74,7 +74,7 @@ pub struct Plastic {
 pub struct PlasticSynapses {
     /// Kernels that update weights.
     pub kernels: RulesPlasticKernels,
-    /// Device memory.
+    /// Device memory of weights, histories and rules.
     pub memory: PlasticBuffers,
     /// Plastic projections, in order.
     pub projections: Vec<Plastic>,

@@ -1,7 +1,7 @@
 //! Check of a plastic projection: its delays, and the depth of its histories.
 
 use super::Plasticity;
-use crate::kinds::spiking::general::{Projection, plan::delay_steps};
+use crate::kinds::spiking::general::{Projection, delay::delay_steps};
 
 /// Largest dendritic delay of a plastic projection, steps.
 const MAX_DENDRITIC: u32 = 4000;
