@@ -309,3 +309,27 @@ fn the_hpc_benchmark_fires_as_with_nest() {
     // 30 networks in double precision have means of 226.8 pA, with a standard deviation of 0.25 pA.
     assert!(n == 3_240_000.0 && (mean - 226.8).abs() < 1.0 && deviation > 1.0, "{n}: {mean} ± {deviation}");
 }
+
+/// Inhibitory plasticity brings neurons with strong excitation to their target rate (Vogels et al. 2011), 10 to 30 s after the start.
+#[test]
+fn inhibitory_plasticity_reaches_its_target_rate() {
+    for target in [5.0, 12.0] {
+        let text = format!(
+            r#"(version: 2, model: Spiking((
+                network: (source: Rules),
+                populations: [(name: "i", size: 40, model: IafPscDelta(v_th: 15), v_start: 0), (name: "post", size: 30)],
+                projections: [(from: "i", to: "post", rule: AllToAll(), weight: -20, delay: 1,
+                    plasticity: InhibitoryStdp(eta: 0.002, rate: {target}, w_max: 2000))],
+                external_inputs: [
+                    (population: "i", source: Poisson(rate: 20, weight: 1000)),
+                    (population: "post", source: Poisson(rate: 10000, weight: 90)),
+                ],
+            )))"#
+        );
+        let model = neuropil::project::read(&text).expect("a project").0.model;
+        let (steps, since) = (300_000, 100_000);
+        let (_, spikes) = super::rules::spikes(&model, &super::rules::cpu(), 1, steps);
+        let (rate, _) = super::rules::statistics(&spikes, (40, 70), since, steps);
+        assert!((rate / target - 1.0).abs() < 0.1, "{rate} Hz, expected {target} Hz");
+    }
+}
