@@ -4,6 +4,7 @@ use super::{
     general::without_input,
     params::{NeuronModel, Params, Source},
     probes::ACTIONS,
+    weight_readings::learning_projections,
 };
 use crate::{
     params::{ParamWarning, Value},
@@ -47,15 +48,65 @@ impl Params {
     }
 }
 
+/// Change of weights by an action.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum WeightChange {
+    /// Weights return to those at step 0.
+    Reset,
+    /// Weights are multiplied by a factor and bounded by the maximum weight.
+    Scale(f32),
+}
+
+/// Action that changes the weights of projections.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WeightEdit {
+    /// The change of each weight.
+    pub change: WeightChange,
+    /// Indices among all projections of the network.
+    pub projections: Vec<usize>,
+}
+
+impl WeightEdit {
+    /// Returns the change that an action makes; `None` for other actions. Fails if a projection does not exist, or the factor is no
+    /// finite number of at least 0.
+    pub fn of(action: &Action, params: &Params) -> Result<Option<Self>, SimError> {
+        let refuse = |why: &str| Err(SimError::Input(format!("{}: {why}", action.name)));
+        let change = match (action.name.as_str(), &action.values[..]) {
+            ("reset_weights", []) => WeightChange::Reset,
+            ("reset_weights", _) => return refuse("it takes no values"),
+            ("scale_weights", [Value::Real(factor)]) if factor.is_finite() && *factor >= 0.0 => {
+                WeightChange::Scale(*factor as f32)
+            }
+            ("scale_weights", _) => return refuse("it takes one finite number, a factor of at least 0"),
+            _ => return Ok(None),
+        };
+        let known = learning_projections(params);
+        if known.is_empty() {
+            return refuse("the network has no projection whose weights change");
+        }
+        if action.elements.is_empty() {
+            return refuse("choose at least one projection");
+        }
+        if let Some(beyond) = action.elements.iter().find(|i| **i as usize >= known.len()) {
+            return refuse(&format!("there is no projection {beyond}; the last one is {}", known.len() - 1));
+        }
+        let mut projections: Vec<usize> = action.elements.iter().map(|i| known[*i as usize].0).collect();
+        projections.sort_unstable();
+        projections.dedup();
+        Ok(Some(Self { change, projections }))
+    }
+}
+
 /// Returns the weight of a manual kick, mV. Fails for another action, if a neuron does not exist, or if the weight is
 /// not a finite number.
 pub fn kick_weight(action: &Action, n: u32) -> Result<f64, SimError> {
+    if action.name != ACTIONS[0].name {
+        let known = ACTIONS.iter().map(|spec| spec.name).collect::<Vec<_>>().join(", ");
+        return Err(SimError::Input(format!("there is no action `{}`; there are {known}", action.name)));
+    }
     let [Value::Real(weight_mv)] = action.values[..] else {
         return Err(SimError::Input(format!("{} takes one number, the weight in mV", ACTIONS[0].name)));
     };
-    if action.name != ACTIONS[0].name {
-        return Err(SimError::Input(format!("there is no action `{}`; there is {}", action.name, ACTIONS[0].name)));
-    }
     if !weight_mv.is_finite() {
         return Err(SimError::Input("kick: weight_mv must be a finite number".to_owned()));
     }

@@ -2,7 +2,7 @@
 //! actions.
 
 use super::{
-    actions::kick_weight,
+    actions::{WeightEdit, kick_weight},
     constants::{Constants, Real},
     measure::Measurements,
     params::{Lif, NeuronModel, Params},
@@ -108,11 +108,15 @@ impl<T: Real> HostState<T> {
         Ok(edit)
     }
 
-    /// Applies an action between two steps. Fails as [`kick_weight`] does.
-    pub fn act(&mut self, action: &Action) -> Result<(), SimError> {
+    /// Applies an action between two steps. Returns the change of weights if the backend has to make one, which networks without
+    /// plastic projections never do. Fails as [`kick_weight`] and [`WeightEdit::of`] do.
+    pub fn act(&mut self, action: &Action) -> Result<Option<WeightEdit>, SimError> {
+        if let Some(edit) = WeightEdit::of(action, &self.params)? {
+            return Ok(Some(edit));
+        }
         let weight = T::of(kick_weight(action, self.setup.n())?);
         self.manual_kicks.extend(action.elements.iter().map(|i| (*i, weight)));
-        Ok(())
+        Ok(None)
     }
 
     /// Sets the seed of all random draws and random queries. A rewind must follow. Fails if a stimulus is invalid with this

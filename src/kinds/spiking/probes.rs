@@ -113,6 +113,18 @@ actions! {
         #[param(title = "Pulse amplitude", unit = Mv, range = 0.0..=100.0, hard = -1000.0..=1000.0)]
         weight_mv: f64
     }
+
+    /// Returns the weights of the selected projections to those at step 0. Traces and eligibilities stay.
+    #[title("Reset weights")]
+    fn reset_weights(over "projections") {}
+
+    /// Multiplies the weights of the selected projections, up to the maximum weight.
+    #[title("Scale plastic weights")]
+    fn scale_weights(over "projections") {
+        /// Factor of the weights, at least 0.
+        #[param(title = "Factor of weights", range = 0.0..=4.0, hard = 0.0..=1e6)]
+        factor: f64
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Plastic synapses while a network runs: learning is switched on and off, requests list present weights, and probes read them. Equal
-//! bits for any threads, batches and backend.
+//! Plastic synapses while a network runs: learning is switched on and off, requests list present weights, probes read them, and actions
+//! change them. Equal bits for any threads, batches and backend.
 
 use super::plasticity::network;
 use crate::device::gpu;
@@ -13,7 +13,10 @@ use neuropil::{
         },
     },
     params::{Value, path},
-    sim::{Answer, BuildContext, Device, Effect, Frame, Progress, Reading, Simulation, Snapshot, Tap, request::Cell},
+    sim::{
+        Action, Answer, BuildContext, Device, Effect, Frame, Progress, Reading, SimError, Simulation, Snapshot, Tap,
+        request::Cell,
+    },
 };
 
 /// Projections of [`network`] whose weights change.
@@ -38,6 +41,10 @@ impl Way {
             Device::Cpu { threads } => format!("{threads} threads"),
             Device::Cuda(_) => format!("GPU, {}", self.step),
         }
+    }
+
+    fn run(&self, sim: &mut dyn Simulation, steps: u32) {
+        super::digest_of(sim, steps, self.batch);
     }
 
     fn end(&self, sim: &mut dyn Simulation, steps: u32) -> (String, Snapshot) {
@@ -132,7 +139,7 @@ fn requests_list_present_weights(ways: &[Way]) {
     compare(ways, |way| {
         let (mut sim, mut other) = (way.build(&model), way.build(&model));
         let before = connections(&model, &mut *sim, false);
-        super::digest_of(&mut *sim, 1203, way.batch);
+        way.run(&mut *sim, 1203);
         let listed = connections(&model, &mut *sim, false);
         assert!(listed == connections(&model, &mut *sim, true), "inputs are the outputs of the others");
         assert!(listed.len() == before.len() && listed != before);
@@ -170,6 +177,12 @@ fn requests_list_present_weights_on_a_gpu() {
     if let Some(ways) = on_gpu() {
         requests_list_present_weights(&ways);
     }
+}
+
+/// The network with constant weights.
+fn without_plasticity() -> Model {
+    let edits: Vec<String> = (0..6).map(|i| format!("projections.{i}.plasticity=Static")).collect();
+    network(&edits.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// Steps between samples of weights.
@@ -243,8 +256,7 @@ fn probes_read_weights(ways: &[Way]) {
         assert!(readings(way, &mut *sim, 3 * EVERY + 100).readings == all.readings, "after a return to step 0");
         (all.readings, end)
     });
-    let statics: Vec<String> = (0..6).map(|i| format!("projections.{i}.plasticity=Static")).collect();
-    let model = network(&statics.iter().map(String::as_str).collect::<Vec<_>>());
+    let model = without_plasticity();
     assert!(WEIGHT_PROBES.iter().all(|probe| model.unused_probes().contains(probe)));
     assert_eq!(ways[0].build(&model).sets().len(), 1);
 }
@@ -258,5 +270,74 @@ fn probes_read_weights_on_the_cpu() {
 fn probes_read_weights_on_a_gpu() {
     if let Some(ways) = on_gpu() {
         probes_read_weights(&ways);
+    }
+}
+
+fn act(sim: &mut dyn Simulation, name: &str, elements: &[u32], values: &[f64]) -> Result<(), SimError> {
+    let values = values.iter().map(|x| Value::Real(*x)).collect();
+    Action::on(name, elements.to_vec(), values).perform(sim).map(drop)
+}
+
+/// Actions reset and scale the weights of chosen projections; elements are those of the set of projections.
+fn actions_change_weights(ways: &[Way]) {
+    let model = network(&[]);
+    let start = values(&ways[0].build(&model).save().expect("saved"));
+    compare(ways, |way| {
+        let mut sim = way.build(&model);
+        let mut states = vec![way.end(&mut *sim, 801)];
+        let before = values(&states[0].1);
+        act(&mut *sim, "scale_weights", &[3, 1, 3], &[0.5]).expect("scaled");
+        act(&mut *sim, "reset_weights", &[0], &[]).expect("reset");
+        act(&mut *sim, "scale_weights", &[2], &[100.0]).expect("scaled");
+        states.push(way.end(&mut *sim, 0));
+        let after = values(&states[1].1);
+        assert!(before[0] != start[0] && after[0] == start[0], "reset");
+        for i in [1, 3] {
+            assert!(after[i] == before[i].iter().map(|w| w * 0.5).collect::<Vec<_>>(), "projection {i}: halved");
+        }
+        assert!(after[2].iter().all(|w| *w == -200.0), "at the maximum, with the same sign");
+        assert!(after[4] == before[4], "other projections are unchanged");
+
+        let wrong: [(&str, &[u32], &[f64]); 7] = [
+            ("scale_weights", &[5], &[1.0]),
+            ("scale_weights", &[0], &[-1.0]),
+            ("scale_weights", &[0], &[f64::NAN]),
+            ("scale_weights", &[0], &[]),
+            ("scale_weights", &[], &[0.5]),
+            ("reset_weights", &[7], &[]),
+            ("reset_weights", &[0], &[1.0]),
+        ];
+        for (name, elements, values) in wrong {
+            let refused = act(&mut *sim, name, elements, values);
+            assert!(matches!(refused, Err(SimError::Input(_))), "{name} {elements:?} {values:?}");
+        }
+        assert!(way.end(&mut *sim, 0) == states[1], "refused actions change nothing");
+
+        // A maximum that was set before the same step holds.
+        way.run(&mut *sim, 202);
+        set(&mut *sim, "projections.1.plasticity.w_max=499");
+        act(&mut *sim, "scale_weights", &[1], &[1000.0]).expect("scaled");
+        states.push(way.end(&mut *sim, 0));
+        assert!(values(&states[2].1)[1].iter().all(|w| *w == 499.0), "the new maximum");
+        states.push(way.end(&mut *sim, 401));
+        let mut other = way.build(&model);
+        set(&mut *other, "projections.1.plasticity.w_max=499");
+        other.load(&states[2].1).expect("loaded");
+        assert!(way.end(&mut *other, 401) == states[3], "a loaded state continues");
+        states
+    });
+    let mut sim = ways[0].build(&without_plasticity());
+    assert!(matches!(act(&mut *sim, "reset_weights", &[0], &[]), Err(SimError::Input(_))), "no plastic projection");
+}
+
+#[test]
+fn actions_change_weights_on_the_cpu() {
+    actions_change_weights(&on_cpu());
+}
+
+#[test]
+fn actions_change_weights_on_a_gpu() {
+    if let Some(ways) = on_gpu() {
+        actions_change_weights(&ways);
     }
 }

@@ -43,7 +43,7 @@ impl<T: Real> HostSim for CpuSim<T> {
     }
 
     fn perform(&mut self, action: &Action) -> Result<(), SimError> {
-        self.host.act(action)
+        self.host.act(action).map(drop)
     }
 
     fn select_taps(&mut self, taps: &[Tap]) -> Result<(), SimError> {

@@ -51,7 +51,7 @@ impl<T: Real> HostSim for CudaSim<T> {
     }
 
     fn perform(&mut self, action: &Action) -> Result<(), SimError> {
-        self.host.act(action)
+        self.host.act(action).map(drop)
     }
 
     fn select_taps(&mut self, taps: &[Tap]) -> Result<(), SimError> {

@@ -40,7 +40,7 @@ impl HostSim for LeakySim {
     }
 
     fn perform(&mut self, action: &Action) -> Result<(), SimError> {
-        self.host.act(action)
+        self.host.act(action).map(drop)
     }
 
     fn select_taps(&mut self, taps: &[Tap]) -> Result<(), SimError> {

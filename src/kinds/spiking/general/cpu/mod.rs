@@ -22,6 +22,7 @@ use super::{
 use crate::{
     gpu::Pass,
     kinds::spiking::{
+        actions::WeightEdit,
         cpu::{ring_buffer::RingBuffer, threads},
         host_state::{HostState, check_finite},
         params::Params,
@@ -131,6 +132,16 @@ impl GeneralSim {
     pub(super) fn bring_up_to_date(&mut self) {
         let step = self.host.step;
         self.each_plastic(|_, part, of| part.bring_up_to_date(step, of));
+    }
+
+    /// Changes the weights of plastic projections.
+    fn change_weights(&mut self, edit: &WeightEdit) {
+        self.bring_up_to_date();
+        self.each_plastic(|plan, part, of| {
+            if edit.projections.contains(&of.index) {
+                part.change_weights(edit.change, of, plan.projections[of.index].receptor == 1);
+            }
+        });
     }
 
     /// Uses another plan with the same connections.

@@ -40,7 +40,10 @@ impl HostSim for GeneralSim {
     }
 
     fn perform(&mut self, action: &Action) -> Result<(), SimError> {
-        self.host.act(action)
+        if let Some(edit) = self.host.act(action)? {
+            self.change_weights(&edit);
+        }
+        Ok(())
     }
 
     fn select_taps(&mut self, taps: &[Tap]) -> Result<(), SimError> {

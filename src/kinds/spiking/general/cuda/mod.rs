@@ -49,6 +49,7 @@ use crate::{
     kinds::{
         shared::field_readback::{FieldReadback, ReadsFields as _},
         spiking::{
+            actions::WeightEdit,
             cuda::stimuli::{DeviceStimuli, ManualKick},
             host_state::{HostState, check_finite},
             params::Params,
@@ -341,6 +342,21 @@ impl RulesSim {
             self.clear_graphs();
         }
         self.longest = longest.unwrap_or(1);
+        Ok(())
+    }
+
+    /// Changes the weights of plastic projections between two runs.
+    fn change_weights(&mut self, edit: &WeightEdit) -> Result<(), SimError> {
+        let step = self.host.step;
+        if let Some(plastic) = &mut self.plastic {
+            plastic.bring_up_to_date(&self.memory, step)?;
+        }
+        if self.host.stimuli_changed {
+            self.apply_stimuli(step)?; // so that the device has the current maximum weights
+        }
+        if let Some(plastic) = &mut self.plastic {
+            plastic.change_weights(&self.memory, edit)?;
+        }
         Ok(())
     }
 

@@ -11,20 +11,24 @@ use crate::{
     buffers,
     gpu::{Buf, Gpu, GpuError, Pass},
     kinds::spiking::{
+        actions::{WeightChange, WeightEdit},
         cuda::buffers::fill,
         general::{
             coefficients::{Coefficients, index::REFRACTORY},
             plan::Plan,
             plasticity::{
                 laws::{AnyLaw, Rule},
+                part::scaled,
                 plan::PlasticityPlan,
             },
         },
     },
     sim::Buffers as _,
 };
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
+/// Number of weights that are read at a time.
+const PIECE: usize = 1 << 22;
 /// Maximum number of threads of an update.
 const MAX_THREADS: u32 = 1 << 22;
 
@@ -162,19 +166,52 @@ impl PlasticSynapses {
         }
         self.memory.rows.write_at(0, &rows)?;
         self.memory.plastic.write(&self.tables)?;
-        for (index, of) in self.projections.iter().enumerate().filter(|(_, of)| of.plan.depth > 0) {
-            StartRulesWeights {
-                index: index as u32,
-                projection: of.projection as u32,
-                synapses: of.synapses,
-                plastic: &self.memory.plastic,
-                projections: &network.projections,
-                weights: &network.weights,
-                plastic_weights: &mut self.memory.weights,
+        (0..self.projections.len()).try_for_each(|index| self.reset_weights(network, index))
+    }
+
+    /// Sets the weights of a projection to those at step 0.
+    fn reset_weights(&mut self, network: &RulesBuffers, index: usize) -> Result<(), GpuError> {
+        let of = &self.projections[index];
+        if of.plan.depth == 0 {
+            return Ok(());
+        }
+        StartRulesWeights {
+            index: index as u32,
+            projection: of.projection as u32,
+            synapses: of.synapses,
+            plastic: &self.memory.plastic,
+            projections: &network.projections,
+            weights: &network.weights,
+            plastic_weights: &mut self.memory.weights,
+        }
+        .launch(&self.kernels, &mut Pass::default(), of.synapses.min(u64::from(MAX_THREADS)) as u32)
+    }
+
+    /// Changes the weights of projections, whose synapses must be up to date and whose rules must be uploaded. Fails if the device
+    /// fails.
+    pub fn change_weights(&mut self, network: &RulesBuffers, edit: &WeightEdit) -> Result<(), GpuError> {
+        for index in 0..self.projections.len() {
+            if !edit.projections.contains(&self.projections[index].projection) {
+                continue;
             }
-            .launch(&self.kernels, &mut Pass::default(), of.synapses.min(u64::from(MAX_THREADS)) as u32)?;
+            let WeightChange::Scale(factor) = edit.change else {
+                self.reset_weights(network, index)?;
+                continue;
+            };
+            let w_max = self.tables[index].w_max;
+            for piece in self.pieces(index) {
+                let weights = self.memory.weights.read_range(piece.clone())?;
+                let scaled: Vec<f32> = weights.into_iter().map(|w| scaled(w, factor, w_max)).collect();
+                self.memory.weights.write_at(piece.start, &scaled)?;
+            }
         }
         Ok(())
+    }
+
+    /// Returns ranges of the weights of a projection that are read at a time.
+    pub fn pieces(&self, index: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+        let (first, n) = (self.tables[index].weights as usize, self.projections[index].synapses as usize);
+        (first..first + n).step_by(PIECE).map(move |from| from..(from + PIECE).min(first + n))
     }
 
     /// Brings all synapses up to date before a step, which changes no later result. Eligibilities stay as they are. Fails if the

@@ -23,9 +23,6 @@ use crate::{
 };
 use std::ops::Range;
 
-/// Number of weights that are read together.
-const PIECE: usize = 1 << 22;
-
 /// Returns, for each synapse in sorted order, its index on the device. Fails if the device fails.
 pub fn sorted_order(network: &RulesBuffers, p: &RulesProjection, of: &Plastic) -> Result<Vec<usize>, GpuError> {
     let starts = network.starts.read_range(p.starts as usize..p.starts as usize + of.sizes[0] as usize + 1)?;
@@ -60,11 +57,10 @@ impl PlasticSynapses {
     /// Returns sums over the weights of each projection whose weights change. Fails if the device fails.
     pub fn weight_sums(&self) -> Result<Vec<WeightSums>, GpuError> {
         let mut all = vec![];
-        for (of, table) in self.projections.iter().zip(&self.tables).filter(|(of, _)| of.plan.depth > 0) {
-            let mut sums = WeightSums::new(table.w_max);
-            let (first, end) = (table.weights, table.weights + of.synapses);
-            for from in (first..end).step_by(PIECE) {
-                sums.add(&self.memory.weights.read_range(from as usize..end.min(from + PIECE as u64) as usize)?);
+        for index in (0..self.projections.len()).filter(|index| self.projections[*index].plan.depth > 0) {
+            let mut sums = WeightSums::new(self.tables[index].w_max);
+            for piece in self.pieces(index) {
+                sums.add(&self.memory.weights.read_range(piece)?);
             }
             all.push(sums);
         }

@@ -55,7 +55,10 @@ impl HostSim for RulesSim {
     }
 
     fn perform(&mut self, action: &Action) -> Result<(), SimError> {
-        self.host.act(action)
+        match self.host.act(action)? {
+            Some(edit) => self.change_weights(&edit),
+            None => Ok(()),
+        }
     }
 
     fn select_taps(&mut self, taps: &[Tap]) -> Result<(), SimError> {

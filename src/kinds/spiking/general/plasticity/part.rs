@@ -2,11 +2,12 @@
 
 use super::{
     history::{History, is_after},
-    laws::{AnyLaw, Law, Rule, Synapse},
+    laws::{AnyLaw, Law, Rule, Synapse, bounded},
     plan::PlasticityPlan,
 };
 use crate::{
     kinds::spiking::{
+        actions::WeightChange,
         general::{
             connections::{Rows, TARGET},
             cpu::deliver::{Arrivals, Destination, part_of},
@@ -126,7 +127,16 @@ impl Part {
         self.history.clear();
         self.modulating = 0;
         self.eligibility.fill(0.0);
+        self.change_weights(WeightChange::Reset, of, is_inhibitory);
+    }
+
+    /// Changes all weights. `is_inhibitory` is the sign of start weights of 0.
+    pub fn change_weights(&mut self, change: WeightChange, of: Projection<'_>, is_inhibitory: bool) {
         if self.weights.is_empty() {
+            return;
+        }
+        if let WeightChange::Scale(factor) = change {
+            self.weights.iter_mut().for_each(|w| *w = scaled(*w, factor, of.rule.w_max));
             return;
         }
         let unit = 2_f32.powi(of.exponent);
@@ -304,6 +314,11 @@ fn start_weight(units: i32, unit: f32, w_max: f32, is_inhibitory: bool) -> f32 {
     let is_negative = if units == 0 { is_inhibitory } else { units < 0 };
     let bounded = if w.abs() < w_max { w.abs() } else { w_max };
     if is_negative { -bounded } else { bounded }
+}
+
+/// Returns a weight times a factor, bounded by the maximum weight, with the same sign.
+pub fn scaled(w: f32, factor: f32, w_max: f32) -> f32 {
+    f32::from_bits(bounded(w.abs() * factor, w_max).to_bits() | w.to_bits() & SIGN)
 }
 
 /// Returns the part of the hash that the weights of a row have in common when they are delivered.
