@@ -39,7 +39,7 @@ impl WeightSums {
         Self { w_max, scale, n: 0, sum: 0, squares: 0, bins: vec![0; N_BINS] }
     }
 
-    /// Adds weights.
+    /// Adds the weights of synapses of the projection.
     pub fn add(&mut self, weights: &[f32]) {
         for w in weights {
             let units = ((f64::from(*w) * self.scale).round() as i64).clamp(-MAX_UNITS, MAX_UNITS);

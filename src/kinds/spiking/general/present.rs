@@ -50,7 +50,7 @@ impl PresentWeights {
 pub struct PresentConnections<'a> {
     /// Setup of the network.
     pub setup: &'a Setup,
-    /// Present weights.
+    /// Weights of the rows that were read.
     pub weights: &'a PresentWeights,
 }
 

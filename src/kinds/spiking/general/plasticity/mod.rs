@@ -28,8 +28,9 @@
 //! of step D - 2 or before. All values at a synapse are functions of the times of events, not of the time of an update: traces are
 //! stored at spikes and decay by [`decay`] of whole steps, and weights change at events only. An additional update of a row to a
 //! synapse time at which all events are known ([`part::Part::bring_up_to_date`]: `now - 1 - d_min` before step `now`) thus changes
-//! no bit. Such an update precedes saved states, changes of parameters, and the overwriting of histories. Eligibilities are
-//! an exception: they decay to the time of an update. With them, rows are updated by presynaptic spikes and at multiples of R only.
+//! no bit. Such an update precedes saved states, readings of weights, actions on them, changes of parameters, and the overwriting of
+//! histories. Eligibilities are an exception: they decay to the time of an update. With them, rows are updated by presynaptic spikes
+//! and at multiples of R only.
 //!
 //! # Learning
 //!
