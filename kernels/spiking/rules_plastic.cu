@@ -20,10 +20,10 @@ extern "C" __global__ void __launch_bounds__(256, 1)
     rules::step_once<true>(model, clock, index, delivers, RULES_STEP_ARGUMENTS, RULES_PLASTICITY);
 }
 
-extern "C" __global__ void __launch_bounds__(384, 1)
+extern "C" __global__ void __launch_bounds__(512, 1)
     step_rules_plastic_persistent(const RulesModel* __restrict__ model, const RulesClock* __restrict__ clock, unsigned int n_steps,
                                   RulesTables table_sizes, RULES_STEP_PARAMETERS, unsigned int* __restrict__ barrier, RULES_PLASTIC_PARAMETERS) {
-    rules::step_many<384, true>(model, clock, n_steps, table_sizes, RULES_STEP_ARGUMENTS, barrier, RULES_PLASTICITY);
+    rules::step_many<512, true>(model, clock, n_steps, table_sizes, RULES_STEP_ARGUMENTS, barrier, RULES_PLASTICITY);
 }
 
 // Sets the weights of a plastic projection to their start values. A thread takes every gridDim.x * blockDim.x-th synapse.

@@ -54,7 +54,7 @@ fn a_lineage_opened_in_mid_run_counts_the_living() {
         let n = alive(&sim);
         let texts = stage.painted_below(0.0);
         let caption = format!("  |  {n} alive");
-        assert!(stage.says(&caption) && stage.says("from step 300"), "{n} alive: {texts:?}");
+        assert!(stage.says(&caption) && stage.says("from generation 300"), "{n} alive: {texts:?}");
         sim.tap(&[]).expect("untapped");
         advance(&mut sim, steps);
     }

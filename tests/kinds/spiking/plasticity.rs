@@ -319,7 +319,7 @@ fn inhibitory_plasticity_reaches_its_target_rate() {
                 network: (source: Rules),
                 populations: [(name: "i", size: 40, model: IafPscDelta(v_th: 15), v_start: 0), (name: "post", size: 30)],
                 projections: [(from: "i", to: "post", rule: AllToAll(), weight: -20, delay: 1,
-                    plasticity: InhibitoryStdp(eta: 0.002, rate: {target}, w_max: 2000))],
+                    plasticity: InhibitoryStdp(eta: 0.02, rate: {target}, w_max: 2000))],
                 external_inputs: [
                     (population: "i", source: Poisson(rate: 20, weight: 1000)),
                     (population: "post", source: Poisson(rate: 10000, weight: 90)),

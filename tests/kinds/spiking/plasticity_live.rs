@@ -100,7 +100,7 @@ fn learning_is_switched(ways: &[Way]) {
         let [_, off, still_off, on, learned] = [0, 1, 2, 3, 4].map(|i| values(&states[i].1));
         assert!(off == still_off && off == on, "weights keep their values");
         assert!(on.iter().zip(&learned).all(|(a, b)| a != b), "weights change again");
-        let traces = |i: usize| states[i].1.read_list::<f32>("plasticity.0.rows.trace").expect("traces");
+        let traces = |i: usize| states[i].1.read_list::<f32>("plasticity.1.rows.trace").expect("traces");
         assert!(traces(1) != traces(2), "traces continue");
         states
     });

@@ -69,7 +69,8 @@ pub fn choose(
     }
     for (at, input) in inputs {
         if let InputSource::Poisson(p) = &input.source {
-            let counts = PoissonTable::new(p.rate.max(0.0) * dt_ms * 1e-3).largest() as f64;
+            // A rate of 0 may be raised while the network runs.
+            let counts = PoissonTable::new(p.rate.max(0.0) * dt_ms * 1e-3).largest().max(1) as f64;
             let receptor = match p.receptor {
                 Receptor::BySign => usize::from(p.weight <= 0.0),
                 Receptor::Excitatory => 0,

@@ -163,7 +163,7 @@ kernels! {
         );
 
         /// Like `step_rules_persistent`, and updates the weights that it adds. Items: synaptic events.
-        #[block(384)]
+        #[block(512)]
         fn step_rules_plastic_persistent as StepRulesPlasticPersistent(
             model: In<RulesModel>, clock: In<RulesClock>, n_steps: Size<u32>, table_sizes: Size<RulesTables>, populations: In<RulesPopulation>,
             population_of: In<u16>, values: In<f32>, inputs: In<RulesInput>, tables: In<u32>, kicking: In<Model>,

@@ -77,7 +77,7 @@ const LENGTHS: usize = MAX_LAUNCH_STEPS.ilog2() as usize + 1;
 /// Maximum number of threads of a block of the persistent kernel, so that no register is spilled.
 const PERSISTENT_THREADS: u32 = 768;
 /// Maximum number of threads of a block of the persistent kernel of plastic networks.
-const PLASTIC_THREADS: u32 = 384;
+const PLASTIC_THREADS: u32 = 512;
 /// Maximum size of the tables that the persistent kernel keeps in shared memory, bytes.
 const MAX_TABLE_BYTES: u32 = 1 << 15;
 /// Name in [`Execution`](crate::sim::Execution) for a launch per step in place of the persistent kernel.
