@@ -323,6 +323,11 @@ pub trait Kind {
     }
     /// Owners in memory reports whose host memory all trials share: what [`Kind::prepare`] makes.
     const SHARED_MEMORY: &'static [&'static str] = &[];
+    /// Whether one simulation occupies a whole GPU, so that several at a time are slower than one after another.
+    fn fills_gpu(setup: &Self::Setup) -> bool {
+        let _ = setup;
+        false
+    }
     /// Predicts the memory of a simulation by buffer, as in [`Simulation::memory`]. Without a setup, the prediction uses
     /// the parameters alone. Returns an empty report if the memory is unknown.
     fn predict(params: &Self::Params, setup: Option<&Self::Setup>, on: DeviceKind) -> MemoryReport {

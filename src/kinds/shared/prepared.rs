@@ -34,7 +34,7 @@ pub trait Prepared: Send + Sync {
         progress: &Progress,
     ) -> Result<Box<dyn Simulation>, SimError>;
     /// Returns how many of `n` trials run at a time on a device, at least 1: on the CPU one per thread, on a GPU those whose
-    /// predicted memory fits, at most 16. Fails if the device is lost.
+    /// predicted memory fits, at most 16, or one if it occupies the whole GPU. Fails if the device is lost.
     fn concurrent_trials(&self, n: usize, on: &Device) -> Result<usize, SimError>;
     /// Performs the checks of starting a simulation and tapping these probes, without allocating the simulation. Fails if
     /// starting or tapping would fail.
@@ -176,6 +176,7 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
     fn concurrent_trials(&self, n: usize, on: &Device) -> Result<usize, SimError> {
         let most = match on {
             Device::Cpu { threads } => n.min(*threads),
+            Device::Cuda(_) if K::fills_gpu(&self.setup) => 1,
             Device::Cuda(gpu) => {
                 let memory = gpu.memory()?;
                 let does_fit = |n: &usize| fits(&self.predict_trials(*n as u64), memory).is_ok();

@@ -317,9 +317,9 @@ fn inhibitory_plasticity_reaches_its_target_rate() {
         let text = format!(
             r#"(version: 2, model: Spiking((
                 network: (source: Rules),
-                populations: [(name: "i", size: 40, model: IafPscDelta(v_th: 15), v_start: 0), (name: "post", size: 30)],
-                projections: [(from: "i", to: "post", rule: AllToAll(), weight: -20, delay: 1,
-                    plasticity: InhibitoryStdp(eta: 0.02, rate: {target}, w_max: 2000))],
+                populations: [(name: "i", size: 200, model: IafPscDelta(v_th: 15), v_start: 0), (name: "post", size: 30)],
+                projections: [(from: "i", to: "post", rule: AllToAll(), weight: -5, delay: 1,
+                    plasticity: InhibitoryStdp(eta: 0.01, rate: {target}, w_max: 400))],
                 external_inputs: [
                     (population: "i", source: Poisson(rate: 20, weight: 1000)),
                     (population: "post", source: Poisson(rate: 10000, weight: 90)),
@@ -329,7 +329,7 @@ fn inhibitory_plasticity_reaches_its_target_rate() {
         let model = neuropil::project::read(&text).expect("a project").0.model;
         let (steps, since) = (300_000, 100_000);
         let (_, spikes) = super::rules::spikes(&model, &super::rules::cpu(), 1, steps);
-        let (rate, _) = super::rules::statistics(&spikes, (40, 70), since, steps);
+        let (rate, _) = super::rules::statistics(&spikes, (200, 230), since, steps);
         assert!((rate / target - 1.0).abs() < 0.1, "{rate} Hz, expected {target} Hz");
     }
 }
