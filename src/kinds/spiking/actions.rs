@@ -82,7 +82,7 @@ impl WeightEdit {
         };
         let known = learning_projections(params);
         if known.is_empty() {
-            return refuse("the network has no projection whose weights change");
+            return refuse("the network has no projection with changing weights");
         }
         if action.elements.is_empty() {
             return refuse("choose at least one projection");

@@ -6,7 +6,7 @@ use crate::{
 };
 
 const NEURONS: &str = "neurons";
-/// Set of the projections whose weights change.
+/// Set of the projections with changing weights.
 pub const PROJECTIONS: &str = "projections";
 
 probes! {
@@ -40,13 +40,13 @@ probes! {
     /// Neurons evaluated per step: those with input, and those near the threshold.
     #[title("Neurons updated per step")]
     ACTIVE = "active", "", Shape::Series { of: "" };
-    /// Mean weight of each projection whose weights change, in the unit of its postsynaptic model, at the weight interval.
+    /// Mean weight of each projection with changing weights, in the unit of its postsynaptic model, at the weight interval.
     #[title("Mean weight")]
     MEAN_WEIGHT = "mean_weight", "", Shape::Series { of: "" };
-    /// Standard deviation of the weights of each projection whose weights change, at the weight interval.
+    /// Standard deviation of the weights of each projection with changing weights, at the weight interval.
     #[title("Standard deviation of weights")]
     WEIGHT_SD = "weight_sd", "", Shape::Series { of: "" };
-    /// Absolute weights of all synapses whose weights change, relative to the maximum weight, at the weight interval.
+    /// Absolute weights of all synapses with changing weights, relative to the maximum weight, at the weight interval.
     #[title("Distribution of weights")]
     WEIGHTS = "weights", "", Shape::Histogram { of: "weight / maximum weight" };
 }

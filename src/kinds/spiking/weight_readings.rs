@@ -69,7 +69,7 @@ impl WeightSums {
     }
 }
 
-/// Returns index and name, such as `E → E`, of each projection of a network from rules whose weights change.
+/// Returns index and name, such as `E → E`, of each projection of a network from rules with changing weights.
 pub fn learning_projections(params: &Params) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = vec![];
     if params.network.source != Source::Rules {
@@ -85,7 +85,7 @@ pub fn learning_projections(params: &Params) -> Vec<(usize, String)> {
     found
 }
 
-/// Returns the element set of the projections whose weights change; `None` if there are none.
+/// Returns the element set of the projections with changing weights; `None` if there are none.
 pub fn projection_set(params: &Params) -> Option<Arc<ElementSet>> {
     let names: Vec<String> = learning_projections(params).into_iter().map(|(_, name)| name).collect();
     let len = names.len() as u32;

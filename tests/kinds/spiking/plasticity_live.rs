@@ -19,7 +19,7 @@ use neuropil::{
     },
 };
 
-/// Projections of [`network`] whose weights change.
+/// Projections of [`network`] with changing weights.
 const LEARNING: [usize; 5] = [0, 1, 2, 4, 5];
 
 /// A way to run a network: device, way in which a GPU steps, and steps of a batch.

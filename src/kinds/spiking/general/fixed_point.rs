@@ -28,9 +28,10 @@ struct Bound {
 }
 
 impl Bound {
+    /// Adds a contribution; one that never arrives constrains nothing.
     fn add(&mut self, sum: f64, typical: f64) {
         self.sum += sum;
-        if typical > 0.0 && (self.typical == 0.0 || typical < self.typical) {
+        if sum > 0.0 && typical > 0.0 && (self.typical == 0.0 || typical < self.typical) {
             self.typical = typical;
         }
     }

@@ -29,6 +29,19 @@ fn planned(edits: &[&str]) -> Result<Plan, String> {
     plan::plan(&edited(edits)).map_err(|error| error.to_string())
 }
 
+/// Inputs of rate 0 and projections without synapses deliver nothing, so they limit no sum.
+#[test]
+fn networks_with_inputs_that_deliver_nothing_can_be_built() {
+    for edits in [
+        &["external_inputs.0.source.rate=0"][..],
+        &["projections.0.rule=FixedInDegree", "projections.0.rule.n=0"],
+        &["projections.0.rule=FixedTotal", "projections.0.rule.n=0"],
+        &["projections.0.weight=0"],
+    ] {
+        assert!(planned(edits).is_ok(), "{edits:?}: {:?}", planned(edits).err());
+    }
+}
+
 #[test]
 fn networks_that_cannot_be_built_are_refused() {
     for (edits, why) in [

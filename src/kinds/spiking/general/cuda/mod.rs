@@ -199,7 +199,7 @@ impl RulesSim {
         }
         self.memory.state.write_at(0, &potentials)?;
         if let Some(plastic) = &mut self.plastic {
-            plastic.start(&self.memory, &self.plan)?;
+            plastic.start(&self.memory)?;
         }
         Ok(())
     }

@@ -112,15 +112,16 @@ impl PlasticSynapses {
         if projections.is_empty() {
             return Ok(None);
         }
+        let rules = rules(plan, &projections);
         let mut memory = PlasticBuffers::allocate(gpu, &PlasticSizes::new(plan, synapses))?;
         memory.incoming.write(&super::plastic_tables::incoming(plan).0)?;
         Ok(Some(Self {
             kernels: RulesPlasticKernels::load(gpu)?,
             memory,
-            n_decays: tables(plan, &projections).1.len() as u32,
+            n_decays: tables(plan, &projections, &rules).1.len() as u32,
             projections,
             tables: vec![],
-            rules: vec![],
+            rules,
             counts: vec![0; plan.n as usize],
             most: 0,
             settled: 0,
@@ -137,11 +138,11 @@ impl PlasticSynapses {
             }
         }
         let settled: Vec<u32> = self.tables.iter().map(|table| table.settled).collect();
-        let (mut tables, decays) = tables(plan, &self.projections);
+        self.rules = rules(plan, &self.projections);
+        let (mut tables, decays) = tables(plan, &self.projections, &self.rules);
         for (table, settled) in tables.iter_mut().zip(settled) {
             table.settled = settled;
         }
-        self.rules = self.projections.iter().map(|of| Rule::new(&of.plan, plan.dt_ms)).collect();
         (self.tables, self.n_decays) = (tables, decays.len() as u32);
         self.memory.plastic.write(&self.tables)?;
         self.refractory = smallest_refractory(plan, coefficients);
@@ -150,16 +151,15 @@ impl PlasticSynapses {
     }
 
     /// Sets the state before step 0, for which the rules must be uploaded. Fails if the device fails.
-    pub fn start(&mut self, network: &RulesBuffers, plan: &Plan) -> Result<(), GpuError> {
+    pub fn start(&mut self, network: &RulesBuffers) -> Result<(), GpuError> {
         self.memory.heads.clear()?;
         self.memory.eligibility.clear()?;
         self.memory.hash.clear()?;
         self.forget_counts(0);
         self.projections.iter_mut().filter_map(|of| of.modulator.as_mut()).for_each(|m| m.restart(0));
         let mut rows = vec![];
-        for (of, table) in self.projections.iter().zip(&mut self.tables) {
+        for ((of, rule), table) in self.projections.iter().zip(&self.rules).zip(&mut self.tables) {
             table.settled = 0_u32.wrapping_sub(1 + of.plan.dendritic_min);
-            let rule = Rule::new(&of.plan, plan.dt_ms);
             let second = if matches!(rule.law, AnyLaw::ShortTerm(_)) { 1.0 } else { 0.0 };
             let state = RulesRowState { last: table.settled, trace: 0.0, second, pad: 0 };
             rows.resize(rows.len() + 2 * of.sizes[0] as usize, state);
@@ -234,14 +234,13 @@ impl PlasticSynapses {
         for index in 0..self.projections.len() {
             let of = &self.projections[index].plan;
             let (interval, shift) = (u64::from(of.interval), 1 + u64::from(of.dendritic_min));
-            if interval > 0 {
-                let at = step.saturating_sub(shift);
-                if at > 0 && at.is_multiple_of(interval) {
+            if let Some(ended) = step.saturating_sub(shift).checked_div(interval) {
+                if let Some(at) = of.interval_end(step) {
                     let spikes = self.projections[index].modulator.as_mut().map_or(0, |m| m.take(step));
                     let gain = self.rules[index].gain(spikes);
                     self.update_all(network, index, at as u32, gain)?;
                 }
-                most = most.min((at / interval + 1) * interval + shift - step);
+                most = most.min((ended + 1) * interval + shift - step);
             }
         }
         let Some(room) = self.room() else { return Ok(most) };
@@ -263,11 +262,7 @@ impl PlasticSynapses {
 
     /// Whether all spikes before a step must be read before it is launched, because a third factor depends on them.
     pub fn needs_spikes(&self, step: u64) -> bool {
-        let ends = |of: &Plastic| {
-            let at = step.saturating_sub(1 + u64::from(of.plan.dendritic_min));
-            at > 0 && at.is_multiple_of(u64::from(of.plan.interval.max(1)))
-        };
-        self.projections.iter().any(|of| of.modulator.is_some() && ends(of))
+        self.projections.iter().any(|of| of.modulator.is_some() && of.plan.interval_end(step).is_some())
     }
 
     /// Counts the spikes of a step that were read.
@@ -330,6 +325,11 @@ impl PlasticSynapses {
         self.memory.hash.clear()?;
         self.memory.plastic.write(&self.tables)
     }
+}
+
+/// Returns the rules of the plastic projections.
+fn rules(plan: &Plan, projections: &[Plastic]) -> Vec<Rule> {
+    projections.iter().map(|of| Rule::new(&of.plan, plan.dt_ms)).collect()
 }
 
 /// Returns the smallest refractory period of a neuron, steps.

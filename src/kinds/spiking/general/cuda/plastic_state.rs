@@ -54,7 +54,7 @@ fn units(network: &RulesBuffers, p: &RulesProjection, of: Range<usize>) -> Resul
 }
 
 impl PlasticSynapses {
-    /// Returns sums over the weights of each projection whose weights change. Fails if the device fails.
+    /// Returns sums over the weights of each projection with changing weights. Fails if the device fails.
     pub fn weight_sums(&self) -> Result<Vec<WeightSums>, GpuError> {
         let mut all = vec![];
         for index in (0..self.projections.len()).filter(|index| self.projections[*index].plan.depth > 0) {

@@ -74,10 +74,10 @@ pub fn incoming(plan: &Plan) -> (Vec<u32>, Vec<[u32; 2]>) {
 }
 
 /// Returns the rules of the plastic projections, with `settled` 0, and their tables of decays.
-pub fn tables(plan: &Plan, projections: &[Plastic]) -> (Vec<RulesPlastic>, Vec<f32>) {
+pub fn tables(plan: &Plan, projections: &[Plastic], rules: &[Rule]) -> (Vec<RulesPlastic>, Vec<f32>) {
     let (mut tables, mut decays, mut next) = (vec![], vec![], RulesPlastic::default());
-    for of in projections {
-        let (p, rule) = (&plan.projections[of.projection], Rule::new(&of.plan, plan.dt_ms));
+    for (of, rule) in projections.iter().zip(rules) {
+        let p = &plan.projections[of.projection];
         let mut decay = |table: &Decay| {
             let first = decays.len() as u32;
             decays.extend_from_slice(&table.table);

@@ -156,10 +156,8 @@ impl Part {
     /// Updates synapses before a step: at the end of an interval of the eligibility, and before histories overflow. `modulating`
     /// counts the spikes of the modulating population in a step; those of the smallest delay ago are counted.
     pub fn before_step(&mut self, step: u64, of: Projection<'_>, modulating: impl Fn(u64) -> u32) {
-        let interval = u64::from(self.plan.interval);
-        if interval > 0 {
-            let at = step.saturating_sub(1 + u64::from(self.plan.dendritic_min));
-            if at > 0 && at.is_multiple_of(interval) {
+        if self.plan.interval > 0 {
+            if let Some(at) = self.plan.interval_end(step) {
                 self.update_all(at as u32, of.rule.gain(self.modulating), of);
                 self.modulating = 0;
             }

@@ -29,6 +29,14 @@ pub struct PlasticityPlan {
     pub modulator: Option<(usize, u32)>,
 }
 
+impl PlasticityPlan {
+    /// Returns the synapse time of the update interval that ends before a step; `None` if none does.
+    pub fn interval_end(&self, step: u64) -> Option<u64> {
+        let at = step.checked_sub(1 + u64::from(self.dendritic_min)).filter(|at| *at > 0)?;
+        (self.interval > 0 && at.is_multiple_of(self.interval.into())).then_some(at)
+    }
+}
+
 impl Plasticity {
     /// Returns the maximum weight; `None` if weights do not change.
     pub const fn w_max(&self) -> Option<f64> {

@@ -196,7 +196,7 @@ params! {
         #[param(title = "Third factor", unit = Hz, range = -1.0..=1.0, hard = -1e6..=1e6, symbol = "d_0", formula = "dw/dt = w_max c d, d = d_0 + k (r - r_0)")]
         third_factor: f64 = 0.0,
 
-        /// Population whose mean rate r in the last update interval modulates the third factor; empty for none.
+        /// Population that modulates the third factor by its mean rate r in the last update interval; empty for none.
         #[param(title = "Modulating population", apply = Rebuild)]
         modulator: String = String::new(),
 
