@@ -1,12 +1,10 @@
-//! Embeds the prebuilt PTX of every kernel, compressed, and the commit. Needs neither CUDA nor git.
+//! Embeds the prebuilt PTX and the sources of every kernel, compressed, and the commit. Needs neither CUDA nor git.
 
-use flate2::{Compression, write::ZlibEncoder};
 use std::{
     collections::BTreeMap,
     env,
     fmt::Write as _,
     fs,
-    io::Write as _,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -68,35 +66,60 @@ fn translation(name: &str) -> Option<(&str, u32, bool)> {
 }
 
 impl Files {
-    /// Tables of the PTX builds, of the sources shown in the window, and of stale builds. Writes the compressed builds to
+    /// Tables of the PTX builds, of the sources shown in the window, and of stale builds. Writes the compressed texts to
     /// `folder`.
     fn tables(&self, stale: &[String], folder: &Path) -> String {
         let mut out = String::from("/// Every embedded PTX build.\npub const PREBUILT: &[Prebuilt] = &[\n");
+        for (stem, builds) in self.builds_by_module() {
+            // Builds of one module differ little, so that together they compress to half the size.
+            let (bundle, ranges) = pack(builds.iter().map(|(_, path)| path.as_path()), &folder.join(stem));
+            for ((target, _), (start, len)) in builds.iter().zip(ranges) {
+                let _ = writeln!(
+                    out,
+                    "    Prebuilt {{ stem: {stem:?}, target: {target}, bundle: {bundle}, start: {start}, len: {len} }},"
+                );
+            }
+        }
+        let shown: Vec<_> = self.sources.iter().filter(|(name, _)| !name.starts_with("gen/")).collect();
+        let (bundle, ranges) = pack(shown.iter().map(|(_, path)| path.as_path()), &folder.join("sources"));
+        let docs = "/// Every kernel source: path under `kernels/`, first byte in [`SOURCE_TEXTS`], length.";
+        let _ = writeln!(out, "];\n{docs}\npub const SOURCES: &[(&str, usize, usize)] = &[");
+        for ((name, _), (start, len)) in shown.iter().zip(ranges) {
+            let _ = writeln!(out, "    ({name:?}, {start}, {len}),");
+        }
+        let _ = writeln!(out, "];\n/// Texts of the kernel sources.\npub const SOURCE_TEXTS: Bundle = {bundle};");
+        let docs = "/// PTX builds whose inputs are not the present sources.";
+        let _ = writeln!(out, "{docs}\npub const STALE: &[&str] = &{stale:?};");
+        out
+    }
+
+    /// Target, as Rust code, and path of every build, by stem.
+    fn builds_by_module(&self) -> BTreeMap<&str, Vec<(String, &PathBuf)>> {
+        let mut modules: BTreeMap<&str, Vec<(String, &PathBuf)>> = BTreeMap::new();
         for (name, path) in &self.translations {
             let (stem, capability, is_specific) = translation(name).expect("sorted by it");
             let target = format!("Target {{ capability: {capability}, is_specific: {is_specific} }}");
-            let (packed, len) = pack(path, folder);
-            let ptx = format!("packed: include_bytes!({packed:?}), len: {len}");
-            let _ = writeln!(out, "    Prebuilt {{ stem: {stem:?}, target: {target}, {ptx} }},");
+            modules.entry(stem).or_default().push((target, path));
         }
-        out += "];\n/// Every kernel source: path under `kernels/`, text.\npub const SOURCES: &[(&str, &str)] = &[\n";
-        for (name, path) in self.sources.iter().filter(|(name, _)| !name.starts_with("gen/")) {
-            let _ = writeln!(out, "    ({name:?}, include_str!({path:?})),");
-        }
-        let docs = "/// PTX builds whose inputs are not the present sources.";
-        let _ = writeln!(out, "];\n{docs}\npub const STALE: &[&str] = &{stale:?};");
-        out
+        modules
     }
 }
 
-/// Compresses a PTX build. Returns the path of the result and the length of the text.
-fn pack(path: &Path, folder: &Path) -> (PathBuf, usize) {
-    let text = fs::read(path).expect("the file was listed");
-    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
-    let packed = encoder.write_all(&text).and_then(|()| encoder.finish()).expect("a Vec accepts every write");
-    let to = folder.join(path.file_name().expect("a file")).with_extension("ptx.zlib");
+/// Compresses files, one after another, into one. Returns the Rust code of the bundle, and the first byte and the length of
+/// each text in it.
+fn pack<'a>(paths: impl Iterator<Item = &'a Path>, to: &Path) -> (String, Vec<(usize, usize)>) {
+    let (mut all, mut ranges) = (Vec::new(), Vec::new());
+    for path in paths {
+        let text = fs::read(path).expect("the file was listed");
+        ranges.push((all.len(), text.len()));
+        all.extend(text);
+    }
+    // The highest level takes 20 s for all modules: only for builds that are kept.
+    let level = if env::var("PROFILE").is_ok_and(|profile| profile == "release") { 19 } else { 3 };
+    let packed = zstd::bulk::compress(&all, level).expect("memory");
+    let to = to.with_extension("zstd");
     fs::write(&to, packed).expect("OUT_DIR is writable");
-    (to, text.len())
+    (format!("Bundle {{ packed: include_bytes!({to:?}), len: {} }}", all.len()), ranges)
 }
 
 /// Lists all files except hidden ones, which belong to editors.

@@ -5,14 +5,29 @@ use cudarc::{
     driver::{CudaFunction, CudaModule},
     nvrtc::Ptx,
 };
-use flate2::read::ZlibDecoder;
 use std::{
     collections::BTreeMap,
-    io::Read as _,
     path::Path,
     sync::{Arc, Mutex, PoisonError, Weak},
     time::Instant,
 };
+
+/// Texts, one after another, that the build script compressed.
+#[derive(Clone, Copy, Debug)]
+pub struct Bundle {
+    /// The texts as a zstd frame.
+    pub packed: &'static [u8],
+    /// Length of the uncompressed texts, bytes.
+    pub len: usize,
+}
+
+impl Bundle {
+    /// Decompresses the texts.
+    pub fn text(&self) -> String {
+        let bytes = zstd::bulk::decompress(self.packed, self.len).expect("the build script compressed it");
+        String::from_utf8(bytes).expect("PTX and sources are UTF-8")
+    }
+}
 
 /// Embedded PTX of a module for one target.
 #[derive(Clone, Copy, Debug)]
@@ -21,18 +36,18 @@ pub struct Prebuilt {
     pub stem: &'static str,
     /// Target for which the PTX was compiled.
     pub target: Target,
-    /// PTX text, compressed with zlib by the build script.
-    pub packed: &'static [u8],
-    /// Length of the uncompressed text, bytes.
+    /// PTX of the module for all targets.
+    pub bundle: Bundle,
+    /// First byte of this PTX in the texts of `bundle`.
+    pub start: usize,
+    /// Length of this PTX, bytes.
     pub len: usize,
 }
 
 impl Prebuilt {
     /// Decompresses the PTX.
     pub fn ptx(&self) -> String {
-        let mut text = String::with_capacity(self.len);
-        ZlibDecoder::new(self.packed).read_to_string(&mut text).expect("the build script compressed it");
-        text
+        self.bundle.text()[self.start..self.start + self.len].into()
     }
 }
 
@@ -142,7 +157,7 @@ mod tests {
 
     #[test]
     fn the_highest_that_runs_is_chosen() {
-        let of = |target| Prebuilt { stem: "a", target, packed: &[], len: 0 };
+        let of = |target| Prebuilt { stem: "a", target, bundle: Bundle { packed: &[], len: 0 }, start: 0, len: 0 };
         let [t75, t80] = [75, 80].map(Target::portable);
         let all = [of(t75), of(Target::specific(90)), of(t80), Prebuilt { stem: "b", ..of(t75) }];
         let chosen = |capability| choose_among(&all, "a", capability).map(|p| p.target);

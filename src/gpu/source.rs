@@ -1,6 +1,7 @@
 //! Embedded source of a kernel: the function with its comment, and the head comment of the file.
 
-use super::module::SOURCES;
+use super::module::{SOURCE_TEXTS, SOURCES};
+use std::sync::LazyLock;
 
 /// Source of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +37,9 @@ pub fn of_kernel(module: &str, kernel: &str) -> Option<Source> {
 }
 
 fn named(file: &str) -> Option<(&'static str, &'static str)> {
-    SOURCES.iter().find(|(name, _)| *name == file).copied()
+    static TEXTS: LazyLock<String> = LazyLock::new(|| SOURCE_TEXTS.text());
+    let (name, start, len) = SOURCES.iter().find(|(name, ..)| *name == file)?;
+    Some((name, &TEXTS[*start..start + len]))
 }
 
 /// Returns the range from the comments before the definition to its closing brace; `None` if `text` does not define the kernel.

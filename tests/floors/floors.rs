@@ -41,7 +41,8 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("npyz", &["data", "export"]),
     ("safetensors", &["data"]),
     ("tokenizers", &["data"]),
-    ("flate2", &["data", "gpu"]),
+    ("flate2", &["data"]),
+    ("zstd", &["gpu"]),
     ("csv", &["data", "project", "export", "cli"]),
     // Dialogs and exports run on threads of the app.
     ("crossbeam_channel", &["engine", "app"]),
