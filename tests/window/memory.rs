@@ -8,6 +8,8 @@ use neuropil::{
 };
 use neuropil_test_support::{allocator::held, alone};
 use stage::{Stage, graphics};
+/// Size of a view, points: small, because the software renderer draws 330 frames of each.
+const SIZE: (f32, f32) = (480.0, 300.0);
 /// Memory of single spikes, bytes: a tenth of what the settings allow at first, so that it is full sooner.
 const SPIKE_MEMORY: usize = 16_000_000;
 /// More spikes than that holds.
@@ -86,7 +88,7 @@ fn check_part(part: usize, test: &str) {
     selection.replace("neurons", selected.clone());
     let takes_data = |name: &&str| views::by_name(name).is_some_and(|v| !v.taps(&schema, &selection).is_empty());
     for name in views::suggest(&schema).into_iter().filter(takes_data).skip(part).step_by(PARTS) {
-        let mut stage = Stage::new(name, schema.clone(), (900.0, 500.0)).on(&graphics, true);
+        let mut stage = Stage::new(name, schema.clone(), SIZE).on(&graphics, true);
         stage.select(&selected);
         let from = fill(&mut stage);
         stage.activity.skip_to(from);

@@ -327,7 +327,7 @@ fn inhibitory_plasticity_reaches_its_target_rate() {
             )))"#
         );
         let model = neuropil::project::read(&text).expect("a project").0.model;
-        let (steps, since) = (300_000, 100_000);
+        let (steps, since) = (180_000, 80_000);
         let (_, spikes) = super::rules::spikes(&model, &super::rules::cpu(), 1, steps);
         let (rate, _) = super::rules::statistics(&spikes, (200, 230), since, steps);
         assert!((rate / target - 1.0).abs() < 0.1, "{rate} Hz, expected {target} Hz");
