@@ -1,0 +1,5 @@
+"""Runs the program: `python -m neuropil`."""
+
+from .program import main
+
+main()
