@@ -95,13 +95,19 @@ class Checkpoint(Mapping[str, NDArray[Any]]):
 
 
 def weights_of(checkpoint: Checkpoint) -> dict[str, NDArray[Any]]:
-    """Returns the sections of weights: parameters of a language model, weights of plastic projections."""
+    """Returns the sections of weights: parameters of a language model, without moments of its optimiser, and weights of
+    plastic projections."""
+    names = list(checkpoint.sections)
+    plastic = [name for name in names if name.startswith("plasticity.") and name.endswith(".weights")]
+    if not plastic:
+        names = [name for name in names if _is_weight(checkpoint.sections[name])]
+    return {name: checkpoint[name] for name in plastic or names}
 
-    def is_weight(name: str) -> bool:
-        return "/" not in name and name.rpartition(".")[2] in ("weight", "bias", "weights", "genome")
 
-    names = [name for name in checkpoint if is_weight(name) and not name.startswith("kicks.")]
-    return {name: checkpoint[name] for name in names}
+def _is_weight(section: Section) -> bool:
+    if "/" in section.name or "F" not in section.element.upper():
+        return False
+    return len(section.shape) >= 2 or section.name.endswith((".weight", ".bias", "_bias"))
 
 
 def read_checkpoint(path: Path, info: CheckpointInfo, verify: bool) -> Checkpoint:

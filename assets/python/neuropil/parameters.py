@@ -91,7 +91,11 @@ def _apply(kind: str, parameters: dict[str, Parameter], edit: Edit) -> None:
         and all(isinstance(item, dict) for item in edit.value)
         and "." not in edit.name
     ):
-        units = {path.split(".", 2)[2]: p.unit for path, p in parameters.items() if path.startswith(f"{edit.name}.")}
+        units = {
+            path.split(".", 2)[2]: p.unit
+            for path, p in parameters.items()
+            if path.startswith(f"{edit.name}.")
+        }
         _remove(parameters, edit.name)
         for i, item in enumerate(edit.value):
             for name, value in item.items():

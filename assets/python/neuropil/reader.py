@@ -374,8 +374,17 @@ class Run:
         return "" if size_of(path) is None else decoded(read_bytes(path), path)
 
     def to_pandas(self) -> dict[str, pandas.DataFrame]:
-        """Returns a table per stream, by name. Raises as `Stream.to_pandas` does."""
-        return {name: stream.to_pandas() for name, stream in self.streams.items()}
+        """Returns a table per stream, by name; a table per segment, `NAME-1`, `NAME-2`, of a stream whose lanes change during
+        the run. Raises as `Stream.to_pandas` does."""
+        return {name: stream.to_pandas() for name, stream in self.uniform_streams()}
+
+    def uniform_streams(self) -> Iterator[tuple[str, Stream]]:
+        """Yields the streams with their names, in place of a stream whose lanes change its segments, `NAME-1`, `NAME-2`."""
+        for name, stream in self.streams.items():
+            if not isinstance(stream, Rows) or stream.is_uniform:
+                yield name, stream
+            else:
+                yield from ((f"{name}-{i}", segment) for i, segment in enumerate(stream.segments, 1))
 
     def to_xarray(self) -> xarray.Dataset:
         """Returns all series, fields, matrices and histograms, each with its own dimensions of time and lanes.

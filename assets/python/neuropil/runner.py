@@ -98,7 +98,7 @@ def run(
     call = _Call(command, None if out is None else Path(out), progress)
     code = call.wait(cancel)
     folder = call.folder()
-    if code == CANCELLED and cancel is not None and cancel.is_set():
+    if code in (CANCELLED, -signal.SIGINT) and cancel is not None and cancel.is_set():
         if folder is None or not (folder / MANIFEST).is_file():
             raise Cancelled(call.said(), code, tuple(command))
         return open_run(folder)

@@ -172,7 +172,7 @@ class Rows(Stream):
     Attributes of the first segment:
         lanes: names of the values; empty if they are numbered.
         elements: elements of the values, indices into the set `over`; empty if they are all elements in order.
-        rows, columns: names of the rows and columns of a matrix; empty if they are numbered.
+        rows, columns: names of the rows and columns of a matrix; empty if they are numbered or change during the run.
         edges: edges of the bins of a histogram; one more than bins.
         levels: reference values.
     """
@@ -181,7 +181,8 @@ class Rows(Stream):
         super().__init__(run, parts)
         info = parts[0].info
         self.lanes, self.elements = info.lanes, np.array(info.elements, np.uint32)
-        self.rows, self.columns = info.rows, info.columns
+        self.rows = info.rows if all(part.info.rows == info.rows for part in parts) else []
+        self.columns = info.columns if all(part.info.columns == info.columns for part in parts) else []
         self.edges, self.levels = np.array(info.edges, np.float32), info.levels
 
     @property
@@ -190,10 +191,14 @@ class Rows(Stream):
         info = self.parts[0].info
         return (info.width // info.n_columns, info.n_columns) if info.n_columns else (info.width,)
 
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all segments have the same lanes, so that `values` has them all."""
+        return len({_description(part.info) for part in self.parts if part.info.width > 0}) <= 1
+
     def _samples(self) -> list[NDArray[Any]]:
         """Maps the samples of each part. Raises ValueError if the parts have different lanes."""
-        described = {_description(part.info) for part in self.parts if part.info.width > 0}
-        if len(described) > 1:
+        if not self.is_uniform:
             raise ValueError(f"the lanes of {self.name} change during the run: read each of its `segments`")
         dtype = np.dtype([("step", "<u8"), ("value", "<f4", self.row_shape)])
         if 0 in self.row_shape:
@@ -278,5 +283,6 @@ class Rows(Stream):
 
 
 def _description(info: StreamInfo) -> tuple[Any, ...]:
-    lists = (info.lanes, info.elements, info.element_ids, info.rows, info.columns, info.edges)
+    """Describes what the segments of a stream must have in common; labels of matrices may change."""
+    lists = (info.lanes, info.elements, info.element_ids, info.edges)
     return info.width, info.n_columns, *(tuple(values) for values in lists)

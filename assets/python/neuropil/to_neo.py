@@ -36,10 +36,9 @@ def _segment(run: Run) -> neo.Segment:
         if isinstance(stream, Spikes):
             segment.spiketrains.extend(_spike_trains(run, stream))
         elif isinstance(stream, Rows) and stream.shape in ("series", "field"):
-            segment.analogsignals.extend(s for s in _signals(stream) if isinstance(s, neo.AnalogSignal))
-            segment.irregularlysampledsignals.extend(
-                s for s in _signals(stream) if not isinstance(s, neo.AnalogSignal)
-            )
+            for signal in _signals(stream):
+                is_regular = isinstance(signal, neo.AnalogSignal)
+                (segment.analogsignals if is_regular else segment.irregularlysampledsignals).append(signal)
     if run.edits:
         times = run.time([edit.step for edit in run.edits])
         labels = [edit.text or edit.name for edit in run.edits]

@@ -44,7 +44,9 @@ def lane_names(stream: Rows) -> list[Any]:
     if len(info.edges) == n + 1:
         return [f"{low:g} to {high:g}" for low, high in zip(info.edges, info.edges[1:])]
     if info.n_columns:
-        rows, columns = axis_names(info.rows, n // info.n_columns), axis_names(info.columns, info.n_columns)
+        rows, columns = axis_names(stream.rows, n // info.n_columns), axis_names(
+            stream.columns, info.n_columns
+        )
         return [f"{row}:{column}" for row in rows for column in columns]
     if len(info.lanes) == n:
         return list(info.lanes)

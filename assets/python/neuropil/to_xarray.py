@@ -21,10 +21,10 @@ def array(stream: Rows, prefix: str = "") -> xarray.DataArray:
     info = stream.parts[0].info
     time = f"{prefix}time"
     if info.n_columns:
-        rows = axis_names(info.rows, info.width // info.n_columns)
+        rows = axis_names(stream.rows, info.width // info.n_columns)
         lanes: dict[str, Any] = {
             f"{prefix}row": rows,
-            f"{prefix}column": axis_names(info.columns, info.n_columns),
+            f"{prefix}column": axis_names(stream.columns, info.n_columns),
         }
     else:
         lanes = {f"{prefix}lane": lane_names(stream)}
@@ -48,15 +48,7 @@ def array(stream: Rows, prefix: str = "") -> xarray.DataArray:
 def dataset(run: Run) -> xarray.Dataset:
     """Returns all numeric streams; the dimensions of each begin with its name, because times and lanes differ. Streams whose
     lanes change during the run are a variable per segment."""
-    arrays: dict[str, Any] = {}
-    for name, stream in run.streams.items():
-        if not isinstance(stream, Rows):
-            continue
-        try:
-            arrays[name] = array(stream, f"{name}_")
-        except ValueError:
-            for i, segment in enumerate(stream.segments, 1):
-                label = f"{name}-{segment.run.trial if run.n_trials else i}"
-                arrays[label] = array(segment, f"{label}_")
+    streams = [(name, stream) for name, stream in run.uniform_streams() if isinstance(stream, Rows)]
+    arrays = {name: array(stream, f"{name}_") for name, stream in streams if 0 not in stream.row_shape}
     attributes = {"name": run.name, "kind": run.kind, "seed": run.seed, "time_unit": run.time_unit}
     return xarray.Dataset(arrays, attrs=attributes)
