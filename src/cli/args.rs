@@ -101,6 +101,12 @@ pub(super) enum Task {
         /// Shell of the script.
         shell: clap_complete::Shell,
     },
+    /// Write manual pages of the program and its commands: `neuropil.1`, `neuropil-run.1`.
+    #[command(hide = true)]
+    Man {
+        /// Folder to write to; it must exist.
+        folder: PathBuf,
+    },
 }
 
 #[derive(Group, Debug, Clone)]

@@ -36,6 +36,7 @@ mod torch;
 mod trials;
 mod validate;
 
+use crate::data::io_reason;
 use args::{Args, Task, WindowArgs};
 pub use bench_window::{DrawingBench, UiBench, WindowBench, WindowCase};
 use clap::{CommandFactory, Parser};
@@ -116,6 +117,8 @@ fn perform(task: Task) -> Result<(), CliError> {
             stdout::line(String::from_utf8_lossy(&script).trim_end());
             Ok(())
         }
+        Task::Man { folder } => clap_mangen::generate_to(Args::command().name("neuropil"), &folder)
+            .map_err(|e| CliError::Failed(format!("{}: {}", folder.display(), io_reason(&e)))),
     }
 }
 

@@ -342,6 +342,15 @@ fn listings_are_complete() {
     assert!(all.iter().all(|p| !p["doc"].as_str().unwrap().is_empty()));
     assert!(ok(&run(&["completions", "bash"])).contains("neuropil"));
     assert!(ok(&run(&["--help"])).contains("Exit codes"));
+    let pages = TempFolder::new("man");
+    ok(&run(&["man", pages.to_str().unwrap()]));
+    for (page, option) in [("neuropil.1", "safe\\-mode"), ("neuropil-run.1", "allow\\-outside")] {
+        let text = std::fs::read_to_string(pages.join(page)).unwrap();
+        assert!(text.contains(option), "{page}: {text}");
+    }
+    let missing = run(&["man", "/nowhere/at/all"]);
+    let said = String::from_utf8_lossy(&missing.stderr);
+    assert!(missing.status.code() == Some(1) && said.contains("/nowhere/at/all"), "{said}");
     let dry = ok(&neuropil().arg("run").arg(example("balanced.ron")).args(SMALL).arg("--dry-run").output().unwrap());
     assert!(dry.contains("n_neurons: 400,") && dry.contains("// 400 neurons") && dry.contains("MB"), "{dry}");
 }
