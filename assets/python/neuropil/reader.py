@@ -374,17 +374,22 @@ class Run:
         return "" if size_of(path) is None else decoded(read_bytes(path), path)
 
     def to_pandas(self) -> dict[str, pandas.DataFrame]:
-        """Returns a table per stream, by name; a table per segment, `NAME-1`, `NAME-2`, of a stream whose lanes change during
-        the run. Raises as `Stream.to_pandas` does."""
+        """Returns a table per stream, by name, as `uniform_streams` names them. Raises as `Stream.to_pandas` does."""
         return {name: stream.to_pandas() for name, stream in self.uniform_streams()}
 
     def uniform_streams(self) -> Iterator[tuple[str, Stream]]:
-        """Yields the streams with their names, in place of a stream whose lanes change its segments, `NAME-1`, `NAME-2`."""
+        """Yields the streams with their names. A stream whose lanes or steps differ between its segments or trials is replaced
+        by these, `NAME-1`, `NAME-2`; numbers of trials begin at 0.
+
+        Raises:
+            RunError: a file is missing or damaged.
+        """
         for name, stream in self.streams.items():
             if not isinstance(stream, Rows) or stream.is_uniform:
                 yield name, stream
-            else:
-                yield from ((f"{name}-{i}", segment) for i, segment in enumerate(stream.segments, 1))
+                continue
+            for i, segment in enumerate(stream.segments, 1):
+                yield f"{name}-{segment.run.trial if self.n_trials else i}", segment
 
     def to_xarray(self) -> xarray.Dataset:
         """Returns all series, fields, matrices and histograms, each with its own dimensions of time and lanes.

@@ -192,13 +192,24 @@ class Rows(Stream):
         return (info.width // info.n_columns, info.n_columns) if info.n_columns else (info.width,)
 
     @property
-    def is_uniform(self) -> bool:
-        """Whether all segments have the same lanes, so that `values` has them all."""
+    def has_same_lanes(self) -> bool:
+        """Whether all segments have the same lanes."""
         return len({_description(part.info) for part in self.parts if part.info.width > 0}) <= 1
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether `values` can have all data: the lanes do not change, and trials have samples at the same steps. Fields and
+        matrices are recorded at the ends of batches, so their steps may differ between trials.
+
+        Raises:
+            RunError: a file is missing or damaged.
+        """
+        steps = self._by_trial("step") if self.has_same_lanes else []
+        return bool(steps) and all(np.array_equal(steps[0], other) for other in steps[1:])
 
     def _samples(self) -> list[NDArray[Any]]:
         """Maps the samples of each part. Raises ValueError if the parts have different lanes."""
-        if not self.is_uniform:
+        if not self.has_same_lanes:
             raise ValueError(f"the lanes of {self.name} change during the run: read each of its `segments`")
         dtype = np.dtype([("step", "<u8"), ("value", "<f4", self.row_shape)])
         if 0 in self.row_shape:
@@ -222,12 +233,11 @@ class Rows(Stream):
             RunError: a file is missing or damaged.
             ValueError: the lanes change during the run, or the trials have samples at different steps.
         """
-        steps = self._by_trial("step")
-        if any(not np.array_equal(steps[0], other) for other in steps[1:]):
+        if self.has_same_lanes and not self.is_uniform:
             raise ValueError(
                 f"the trials have samples of {self.name} at different steps: read each of `Run.trials`"
             )
-        return steps[0]
+        return self._by_trial("step")[0]
 
     @property
     def times(self) -> NDArray[np.float64]:

@@ -50,10 +50,10 @@ def test_xarray(recorded: Callable[[str], Path]) -> None:
     pytest.importorskip("xarray")
     run = neuropil.open(recorded("trials"))
     data = run.to_xarray()
-    assert data["rate_field"].dims == ("trial", "rate_field_time", "rate_field_lane")
-    field = run["rate_field"].to_xarray()
-    np.testing.assert_array_equal(field.sel(trial=1).values, run.trials[1]["rate_field"].values)
-    assert field.attrs["units"] == "Hz"
+    assert data["rate"].dims == ("trial", "rate_time", "rate_lane")
+    rate = run["rate"].to_xarray()
+    np.testing.assert_array_equal(rate.sel(trial=1).values, run.trials[1]["rate"].values)
+    assert rate.attrs["units"] == "Hz"
     run = neuropil.open(recorded("transformer"))
     matrix = run["attention"].segments[0].to_xarray()
     assert matrix.dims == ("time", "row", "column")

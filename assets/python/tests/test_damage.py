@@ -35,7 +35,7 @@ def everything(folder: Path) -> dict[str, Any]:
     found["parameters"] = attempt(run.parameters)
     found["edits"] = attempt(lambda: run.edits)
     found["checkpoint"] = (
-        attempt(lambda: {name: array.tolist() for name, array in run.weights().items()})
+        attempt(lambda: {name: array.tobytes() for name, array in run.weights().items()})
         if (run.manifest.checkpoints)
         else None
     )

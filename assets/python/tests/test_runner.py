@@ -50,10 +50,10 @@ def test_runs_have_numbers_by_default(program: Path, tmp_path: Path, monkeypatch
 def test_trials_are_an_axis(recorded: Callable[[str], Path]) -> None:
     run = neuropil.open(recorded("trials"))
     assert [trial.seed for trial in run.trials] == [run.seed, run.seed + 1, run.seed + 2]
-    values = run["rate_field"].values
-    assert values.shape == (3, len(run["rate_field"].steps), 200)
+    values = run["rate"].values
+    assert values.shape == (3, len(run["rate"].steps), 1)
     for k, trial in enumerate(run.trials):
-        np.testing.assert_array_equal(values[k], trial["rate_field"].values)
+        np.testing.assert_array_equal(values[k], trial["rate"].values)
         np.testing.assert_array_equal(run.spikes.times[run.spikes.trials == k], trial.spikes.times)
 
 
