@@ -25,7 +25,7 @@ from .series import conditions, open_runs
 from .sets import ElementSet
 from .streams import Rows, Spikes, Stream
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Cancelled",

@@ -95,8 +95,8 @@ class Checkpoint(Mapping[str, NDArray[Any]]):
 
 
 def weights_of(checkpoint: Checkpoint) -> dict[str, NDArray[Any]]:
-    """Returns the sections of weights: parameters of a language model, without moments of its optimiser, and weights of
-    plastic projections."""
+    """Returns the sections of weights: parameters of a language model, without moments of its optimiser, and
+    weights of plastic projections."""
     names = list(checkpoint.sections)
     plastic = [name for name in names if name.startswith("plasticity.") and name.endswith(".weights")]
     if not plastic:

@@ -28,8 +28,9 @@ class Edit:
         step: step after which it was applied.
         kind: `set` (a parameter), `data` (an input file), `act` (an action) or `rewind` (back to step 0).
         name: path of the parameter, or name of the action.
-        value: new value of a parameter: a switch, a number in the unit of the parameter, a string (also for choices and
-            distributions), a list of numbers, a list of dictionaries (a whole list of items), or a `Choice`.
+        value: new value of a parameter: a switch, a number in the unit of the parameter, a string (also for
+            choices and distributions), a list of numbers, a list of dictionaries (a whole list of items), or
+            a `Choice`.
         elements: elements of an action, as indices into their set.
         ids: their public ids, in place of `elements`, if they have any.
         individuals: ids of individuals, in place of `elements`, if the elements are slots.

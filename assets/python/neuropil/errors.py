@@ -31,8 +31,8 @@ class ProgramError(NeuropilError):
     """The program ended with an error.
 
     Attributes:
-        code: exit code: 1 error, 2 usage, 3 cancelled, 4 no usable GPU or a GPU that failed; negative: number of
-            the signal that ended the program; `None` if the program could not be started.
+        code: exit code: 1 error, 2 usage, 3 cancelled, 4 no usable GPU or a GPU that failed; negative: number
+            of the signal that ended the program; `None` if the program could not be started.
         text: what the program wrote about the error.
         command: command line.
     """

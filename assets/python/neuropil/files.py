@@ -1,4 +1,5 @@
-"""Access to the files of a run folder: plain names and regular files only, because a run may come from elsewhere."""
+"""Access to the files of a run folder: plain names and regular files only, because a run may come from
+elsewhere."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ class Lines(Stream):
         """Yields the records in order, as dictionaries: `step` and
 
         - samples: `title`, `text`
-        - tokens: `texts`, and where they exist `values` (`None`: no value), `names`, `categories` (indices into
-          `names`), `candidates` (pairs of text and probability)
+        - tokens: `texts`, and where they exist `values` (`None`: no value), `names`, `categories` (indices
+          into `names`), `candidates` (pairs of text and probability)
         - links: `links`, a list of dictionaries with `from`, `to` and `weight`
 
         Raises:
@@ -38,7 +38,8 @@ class Lines(Stream):
 
     @property
     def strings(self) -> list[tuple[int, str]]:
-        """Step and text of each sample, or step and joined text of each sequence of tokens. Raises as `records` does."""
+        """Step and text of each sample, or step and joined text of each sequence of tokens. Raises as
+        `records` does."""
         texts = (r["text"] if "text" in r else "".join(map(str, r.get("texts", []))) for r in self.records())
         return [(r["step"], text) for r, text in zip(self.records(), texts)]
 

@@ -49,7 +49,8 @@ class StreamInfo:
     Attributes:
         probe, args: name of the probe and arguments of the tap (`layer=2,head=1`).
         file: name of the file.
-        shape: `spikes`, `series`, `field`, `matrix`, `histogram`, `lineage`, `text`, `samples`, `tokens` or `links`.
+        shape: `spikes`, `series`, `field`, `matrix`, `histogram`, `lineage`, `text`, `samples`, `tokens` or
+            `links`.
         unit: unit of the values.
         width: number of values per record.
         lanes: names of fixed lanes.
@@ -59,7 +60,8 @@ class StreamInfo:
         elements, element_ids: elements of the lanes, and their public ids.
         over: set of the elements.
         from_step: step after which the segment begins; 0 for the first.
-        n_bytes, hash: length of the file, and its XXH64, when the run was closed; the hash is empty if unknown.
+        n_bytes, hash: length of the file, and its XXH64, when the run was closed; the hash is empty if
+            unknown.
     """
 
     probe: str
@@ -106,7 +108,8 @@ class FileInfo:
 
 @dataclass(frozen=True)
 class CheckpointInfo:
-    """Checkpoint of a run: its file, the step of its state, its size in bytes and the XXH64 of its directory."""
+    """Checkpoint of a run: its file, the step of its state, its size in bytes and the XXH64 of its
+    directory."""
 
     file: str
     step: int
@@ -116,7 +119,8 @@ class CheckpointInfo:
 
 @dataclass(frozen=True)
 class SetInfo:
-    """Version of an element set: name, number of elements, files of its ids and names, step after which it holds."""
+    """Version of an element set: name, number of elements, files of its ids and names, step after which it
+    holds."""
 
     name: str
     len: int

@@ -21,7 +21,8 @@ class Parameter:
     """Value of a parameter.
 
     Attributes:
-        value: switch, number in `unit`, string (also for choices and distributions with a spread) or list of numbers.
+        value: switch, number in `unit`, string (also for choices and distributions with a spread) or list of
+            numbers.
         unit: unit of the value; empty without one.
         since: step after which the value holds; 0 for the value in the project.
     """
@@ -139,7 +140,8 @@ def _set(kind: str, parameters: dict[str, Parameter], path: str, value: Any, ste
 
 
 def _declared_unit(kind: str, path: str) -> str:
-    """Returns the unit of a parameter that the project does not have, from the program; empty without the program."""
+    """Returns the unit of a parameter that the project does not have, from the program; empty without the
+    program."""
     from .program import declarations
 
     generic = ".".join("N" if part.isdigit() else part for part in path.split("."))

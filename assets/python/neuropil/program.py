@@ -18,8 +18,8 @@ _NAME = "neuropil.exe" if os.name == "nt" else "neuropil"
 
 
 def find_program() -> Path:
-    """Returns the path of the program: that in the environment variable `NEUROPIL_BIN`, that in this package, or the first
-    in `PATH` that is not the command of this package.
+    """Returns the path of the program: that in the environment variable `NEUROPIL_BIN`, that in this package,
+    or the first in `PATH` that is not the command of this package.
 
     Raises:
         ProgramError: there is none.

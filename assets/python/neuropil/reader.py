@@ -47,14 +47,14 @@ _CLASSES: dict[str, type[Stream]] = {
 def open(folder: str | os.PathLike[str], *, verify: bool = True) -> Run:
     """Opens the folder of a run.
 
-    Only the manifest is read; data are read when they are asked for. A file of a closed run is compared with its recorded
-    length and hash when it is first used. Data of a run that is being written, or was not closed, are readable up to the
-    last written block; a run that is opened once does not grow.
+    Only the manifest is read; data are read when they are asked for. A file of a closed run is compared with
+    its recorded length and hash when it is first used. Data of a run that is being written, or was not
+    closed, are readable up to the last written block; a run that is opened once does not grow.
 
     Args:
         folder: folder of the run.
-        verify: whether files are compared with their hashes. Large files are hashed by the package `xxhash` or by the
-            program, if one of them is installed; otherwise at some 20 MB per second.
+        verify: whether files are compared with their hashes. Large files are hashed by the package `xxhash`
+            or by the program, if one of them is installed; otherwise at some 20 MB per second.
 
     Raises:
         RunError: the folder is no run, or its manifest is damaged or of a newer version.
@@ -109,7 +109,8 @@ class Run:
         self._extents = {stream.file: verify.extent(self, stream) for stream in manifest.streams}
 
     def __repr__(self) -> str:
-        return f"<Run {self.folder}: {self.name}, {self.kind}, {self.status}, steps {self.first_step} to {self.last_step}>"
+        steps = f"steps {self.first_step} to {self.last_step}"
+        return f"<Run {self.folder}: {self.name}, {self.kind}, {self.status}, {steps}>"
 
     def extent(self, stream: StreamInfo) -> int:
         """Returns the number of valid bytes in the file of a stream.
@@ -175,7 +176,8 @@ class Run:
 
     @cached_property
     def trials(self) -> list[Run]:
-        """Existing trials of a series, sorted by number; an interrupted series has gaps. The run itself if it is no series.
+        """Existing trials of a series, sorted by number; an interrupted series has gaps. The run itself if it
+        is no series.
 
         Raises:
             RunError: no trial exists, or the manifest of one is damaged.
@@ -199,8 +201,8 @@ class Run:
 
     @cached_property
     def streams(self) -> dict[str, Any]:
-        """Data of the recorded probes by name (`rate`, `attention@layer=2,head=1`). In a series of trials, those of all
-        trials.
+        """Data of the recorded probes by name (`rate`, `attention@layer=2,head=1`). In a series of trials,
+        those of all trials.
 
         Raises:
             RunError: the manifest of a trial is damaged.
@@ -303,7 +305,8 @@ class Run:
         return first
 
     def element_set(self, name: str, step: int = 0) -> ElementSet:
-        """Returns the version of an element set to which the samples of a step refer; an empty set if there is none.
+        """Returns the version of an element set to which the samples of a step refer; an empty set if there
+        is none.
 
         Raises:
             RunError: a file of the set is missing or damaged.
@@ -332,7 +335,8 @@ class Run:
         return read_edits(self)
 
     def parameters(self, step: int | None = None) -> dict[str, Parameter]:
-        """Returns the parameters in force after a step, by path (`lif.tau_m`, `populations.0.size`); by default at the end.
+        """Returns the parameters in force after a step, by path (`lif.tau_m`, `populations.0.size`); by
+        default at the end.
 
         The paths are those of the version that recorded the run.
 
@@ -355,8 +359,8 @@ class Run:
         return read_checkpoint(inside(self.folder, until[-1].file), until[-1], self.verify)
 
     def weights(self, step: int | None = None) -> dict[str, NDArray[Any]]:
-        """Returns the weights in the last checkpoint at or before a step, by name; by default in the last one. Raises as
-        `checkpoint` does."""
+        """Returns the weights in the last checkpoint at or before a step, by name; by default in the last
+        one. Raises as `checkpoint` does."""
         return weights_of(self.checkpoint(step))
 
     @property
@@ -374,12 +378,13 @@ class Run:
         return "" if size_of(path) is None else decoded(read_bytes(path), path)
 
     def to_pandas(self) -> dict[str, pandas.DataFrame]:
-        """Returns a table per stream, by name, as `uniform_streams` names them. Raises as `Stream.to_pandas` does."""
+        """Returns a table per stream, by name, as `uniform_streams` names them. Raises as `Stream.to_pandas`
+        does."""
         return {name: stream.to_pandas() for name, stream in self.uniform_streams()}
 
     def uniform_streams(self) -> Iterator[tuple[str, Stream]]:
-        """Yields the streams with their names. A stream whose lanes or steps differ between its segments or trials is replaced
-        by these, `NAME-1`, `NAME-2`; numbers of trials begin at 0.
+        """Yields the streams with their names. A stream whose lanes or steps differ between its segments or
+        trials is replaced by these, `NAME-1`, `NAME-2`; numbers of trials begin at 0.
 
         Raises:
             RunError: a file is missing or damaged.
@@ -392,7 +397,8 @@ class Run:
                 yield f"{name}-{segment.run.trial if self.n_trials else i}", segment
 
     def to_xarray(self) -> xarray.Dataset:
-        """Returns all series, fields, matrices and histograms, each with its own dimensions of time and lanes.
+        """Returns all series, fields, matrices and histograms, each with its own dimensions of time and
+        lanes.
 
         Raises:
             ImportError: xarray is not installed.
@@ -403,8 +409,8 @@ class Run:
         return dataset(self)
 
     def to_neo(self) -> neo.Block:
-        """Returns a block with a segment per trial: spike trains of all neurons with spikes, signals of the series, and the
-        edits as an event.
+        """Returns a block with a segment per trial: spike trains of all neurons with spikes, signals of the
+        series, and the edits as an event.
 
         Raises:
             ImportError: neo is not installed.

@@ -1,7 +1,7 @@
 """Reader of RON, the format of the text files in a run folder.
 
-Values become Python objects: booleans, numbers, strings, lists, dictionaries (maps), tuples, `None`. `Some(x)` becomes
-`x`. A struct becomes a `Struct`, and a variant with or without values a `Variant`.
+Values become Python objects: booleans, numbers, strings, lists, dictionaries (maps), tuples, `None`.
+`Some(x)` becomes `x`. A struct becomes a `Struct`, and a variant with or without values a `Variant`.
 """
 
 from __future__ import annotations

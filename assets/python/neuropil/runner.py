@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,14 +64,15 @@ def run(
 
     Args:
         project: project file.
-        parameters: changed parameters by path: `{"lif.tau_m": "15ms", "network.n_neurons": 200}`. A number is in the unit of
-            the parameter; a string may have another unit.
+        parameters: changed parameters by path: `{"lif.tau_m": "15ms", "network.n_neurons": 200}`. A number is
+            in the unit of the parameter; a string may have another unit.
         trials: number of trials, with the same network and different draws; `Run.trials` has them.
         seed: seed of random draws; trial k takes seed + k.
         device: `auto`, `cpu`, `cuda`, or `cuda:1` for the second GPU.
-        duration: simulated time with a unit, `200ms`, or a number of steps, `400generations`; a number without a unit is in
-            ms, or in steps for a kind that counts them. By default that of the project.
-        out: folder of the run: new, empty, or an old run, which is replaced. By default the next number in `runs/`.
+        duration: simulated time with a unit, `200ms`, or a number of steps, `400generations`; a number
+            without a unit is in ms, or in steps for a kind that counts them. By default that of the project.
+        out: folder of the run: new, empty, or an old run, which is replaced. By default the next number in
+            `runs/`.
         progress: called with the progress several times per second, in the calling thread.
         probes: further probes to record, `attention:layer=2,head=1`.
         threads: number of CPU threads.
@@ -126,10 +126,9 @@ class _Call:
     ) -> None:
         self.out, self.progress = out, progress
         self.answer, self.lines = [""], list[str]()
-        self.begun_at = time.time()
         self.planned: int | None = None
         try:
-            # A session of its own: the terminal does not interrupt the program a second time, which would abort it.
+            # A session of its own, because a second interrupt, from the terminal, would abort the program.
             self.process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -154,7 +153,8 @@ class _Call:
         self.lines.extend(line.rstrip("\n") for line in iter(file.readline, ""))
 
     def wait(self, cancel: threading.Event | None) -> int:
-        """Waits for the end and returns the exit code. An interrupt closes the run, a second one aborts it."""
+        """Waits for the end and returns the exit code. An interrupt closes the run, a second one aborts
+        it."""
         try:
             while self.process.poll() is None:
                 if cancel is not None and cancel.wait(_POLL_S):

@@ -37,8 +37,8 @@ def open_runs(folder: str | os.PathLike[str], sweep: str | None = None) -> list[
 
 
 def conditions(runs: Iterable[Run]) -> dict[str, list[Any]]:
-    """Returns the parameters in which runs differ at their first steps, by path, with the value in each run; `None` if a
-    run has no such parameter. The seed is one of them.
+    """Returns the parameters in which runs differ at their first steps, by path, with the value in each run;
+    `None` if a run has no such parameter. The seed is one of them.
 
     Raises:
         RunError: a file is missing or damaged.

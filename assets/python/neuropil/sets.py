@@ -25,7 +25,8 @@ class ElementSet:
         name: name of the set.
         len: number of elements.
         ids: public ids, uint64, shape (len); `None` if the elements have none.
-        names: names of the elements; empty if they have none, or in the first version of a set with more than 1,024.
+        names: names of the elements; empty if they have none, or in the first version of a set with more than
+            1,024.
         positions: positions in µm, float32, shape (len, 3), of a later version of a set; else `None`.
         columns: category of each element by column, shape (len), of a later version of a set.
         from_step: step after which this version of the set holds; 0 for the first.

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def seconds(steps: Any, secs_per_step: float) -> NDArray[np.float64]:
-    """Converts steps to seconds, or to counted steps if `secs_per_step` is 1. If a second is a whole number of steps, the
-    result has exact decimals."""
+    """Converts steps to seconds, or to counted steps if `secs_per_step` is 1. If a second is a whole number
+    of steps, the result has exact decimals."""
     counts: NDArray[np.float64] = np.asarray(steps).astype(np.float64)
     per_second = float(np.round(1.0 / secs_per_step)) if secs_per_step > 0.0 else 0.0
     is_whole = abs(per_second * secs_per_step - 1.0) < 1e-9
@@ -61,14 +61,15 @@ class Part:
 class Stream:
     """Data of a recorded probe: base of `Spikes`, `Rows`, `Lineage` and the other shapes.
 
-    A probe has several segments if the elements or the shape of its data changed during the run. `segments` has a
-    stream for each of them.
+    A probe has several segments if the elements or the shape of its data changed during the run. `segments`
+    has a stream for each of them.
 
     Attributes:
         name: probe with its arguments: `rate`, `attention@layer=2,head=1`.
         probe: name of the probe.
         args: arguments of the probe, as on the command line.
-        shape: `spikes`, `series`, `field`, `matrix`, `histogram`, `lineage`, `text`, `samples`, `tokens` or `links`.
+        shape: `spikes`, `series`, `field`, `matrix`, `histogram`, `lineage`, `text`, `samples`, `tokens` or
+            `links`.
         unit: unit of the values; empty without one.
         over: name of the set of the elements; empty without one.
     """
@@ -112,7 +113,8 @@ class Spikes(Stream):
 
     @property
     def events(self) -> NDArray[Any]:
-        """Structured array of shape (n) with the fields `step` and `lane`, uint32; a memory map if there is one segment.
+        """Structured array of shape (n) with the fields `step` and `lane`, uint32; a memory map if there is
+        one segment.
 
         Raises:
             RunError: a file is missing or damaged.
@@ -158,7 +160,8 @@ class Spikes(Stream):
 
     @property
     def n_lanes(self) -> int:
-        """Number of elements that can have events; 1 + the largest index with an event if the set is unknown."""
+        """Number of elements that can have events; 1 + the largest index with an event if the set is
+        unknown."""
         known = self.parts[0].run.sets.get(self.over)
         if known is not None:
             return known.len
@@ -171,8 +174,10 @@ class Rows(Stream):
 
     Attributes of the first segment:
         lanes: names of the values; empty if they are numbered.
-        elements: elements of the values, indices into the set `over`; empty if they are all elements in order.
-        rows, columns: names of the rows and columns of a matrix; empty if they are numbered or change during the run.
+        elements: elements of the values, indices into the set `over`; empty if they are all elements in
+            order.
+        rows, columns: names of the rows and columns of a matrix; empty if they are numbered or change during
+            the run.
         edges: edges of the bins of a histogram; one more than bins.
         levels: reference values.
     """
@@ -198,8 +203,9 @@ class Rows(Stream):
 
     @property
     def is_uniform(self) -> bool:
-        """Whether `values` can have all data: the lanes do not change, and trials have samples at the same steps. Fields and
-        matrices are recorded at the ends of batches, so their steps may differ between trials.
+        """Whether `values` can have all data: the lanes do not change, and trials have samples at the same
+        steps. Fields and matrices are recorded at the ends of batches, so their steps may differ between
+        trials.
 
         Raises:
             RunError: a file is missing or damaged.
@@ -241,13 +247,14 @@ class Rows(Stream):
 
     @property
     def times(self) -> NDArray[np.float64]:
-        """Time of each sample in `Run.time_unit`: seconds or counted steps; shape (n). Raises as `steps` does."""
+        """Time of each sample in `Run.time_unit`: seconds or counted steps; shape (n). Raises as `steps`
+        does."""
         return seconds(self.steps, self.run.secs_per_step)
 
     @property
     def values(self) -> NDArray[np.float32]:
-        """Values in `unit`; shape (n, width), or (n, rows, columns) for a matrix; in a series of trials, the first axis is
-        the trial. A memory map if there is one segment. Raises as `steps` does."""
+        """Values in `unit`; shape (n, width), or (n, rows, columns) for a matrix; in a series of trials, the
+        first axis is the trial. A memory map if there is one segment. Raises as `steps` does."""
         values = self._by_trial("value")
         if not self.run.n_trials:
             return values[0]

@@ -83,7 +83,8 @@ def _signals(stream: Rows) -> list[Any]:
 
 
 def _unit(name: str) -> Any:
-    """Returns a unit of `quantities`; dimensionless for one that it does not know, which the annotation `unit` keeps."""
+    """Returns a unit of `quantities`; dimensionless for one that it does not know, which the annotation
+    `unit` keeps."""
     try:
         return quantities.unit_registry[name] if name else quantities.dimensionless
     except (LookupError, SyntaxError):

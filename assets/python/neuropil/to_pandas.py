@@ -38,7 +38,8 @@ def _events(stream: Spikes) -> pandas.DataFrame:
 
 
 def lane_names(stream: Rows) -> list[Any]:
-    """Returns the names of the values of a sample: bins, cells of a matrix, declared names, elements, the probe, or numbers."""
+    """Returns the names of the values of a sample: bins, cells of a matrix, declared names, elements, the
+    probe, or numbers."""
     info = stream.parts[0].info
     n = info.width
     if len(info.edges) == n + 1:

@@ -17,7 +17,8 @@ except ImportError as error:
 
 
 def array(stream: Rows, prefix: str = "") -> xarray.DataArray:
-    """Returns the values of a stream with dimensions `trial` (in a series), `time`, and `lane`, or `row` and `column`."""
+    """Returns the values of a stream with dimensions `trial` (in a series), `time`, and `lane`, or `row` and
+    `column`."""
     info = stream.parts[0].info
     time = f"{prefix}time"
     if info.n_columns:
@@ -46,8 +47,8 @@ def array(stream: Rows, prefix: str = "") -> xarray.DataArray:
 
 
 def dataset(run: Run) -> xarray.Dataset:
-    """Returns all numeric streams; the dimensions of each begin with its name, because times and lanes differ. Streams whose
-    lanes change during the run are a variable per segment."""
+    """Returns all numeric streams; the dimensions of each begin with its name, because times and lanes
+    differ. Streams whose lanes change during the run are a variable per segment."""
     streams = [(name, stream) for name, stream in run.uniform_streams() if isinstance(stream, Rows)]
     arrays = {name: array(stream, f"{name}_") for name, stream in streams if 0 not in stream.row_shape}
     attributes = {"name": run.name, "kind": run.kind, "seed": run.seed, "time_unit": run.time_unit}

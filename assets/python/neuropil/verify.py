@@ -1,4 +1,5 @@
-"""Verification of the files of a run: lengths and hashes in its manifest, and valid parts of a run that is not closed."""
+"""Verification of the files of a run: lengths and hashes in its manifest, and valid parts of a run that is
+not closed."""
 
 from __future__ import annotations
 
@@ -65,7 +66,8 @@ def verify_file(run: Run, path: Path, name: str) -> None:
 
 
 def _finding_of_program(run: Run, name: str) -> str | None:
-    """Returns what the program says about a damaged file, empty for an intact one; `None` without a program."""
+    """Returns what the program says about a damaged file, empty for an intact one; `None` without a
+    program."""
     from .program import ask_json
 
     if run.findings is None:
@@ -79,8 +81,8 @@ def _finding_of_program(run: Run, name: str) -> str | None:
 
 
 def extent(run: Run, stream: StreamInfo) -> int:
-    """Returns the number of valid bytes in the file of a stream, in whole records. Records the last step of a run without a
-    lock file in its manifest.
+    """Returns the number of valid bytes in the file of a stream, in whole records. Records the last step of a
+    run without a lock file in its manifest.
 
     Raises:
         RunError: the file is unreadable, or missing in a closed run.
@@ -100,8 +102,9 @@ def extent(run: Run, stream: StreamInfo) -> int:
 
 
 def _recover(run: Run, stream: StreamInfo, path: Path, size: int) -> tuple[int, int | None]:
-    """Returns the number of valid bytes in a stream without a lock file, and the step of its last record. Records are valid
-    if they are whole and their steps neither decrease nor jump. Only the end of the file is read."""
+    """Returns the number of valid bytes in a stream without a lock file, and the step of its last record.
+    Records are valid if they are whole and their steps neither decrease nor jump. Only the end of the file is
+    read."""
     record = stream.record_bytes
     if record is None or size < record:
         return (size if record is None else 0), None
@@ -132,8 +135,8 @@ def _heads(heads: np.ndarray, is_spikes: bool, first: int) -> list[tuple[int, in
 
 
 def _before_zeros(rows: np.ndarray) -> int:
-    """Returns the number of records before zeros at the end of a file, which a file system may leave after a power loss.
-    Only the first record can begin with 8 zero bytes, so binary search finds the boundary."""
+    """Returns the number of records before zeros at the end of a file, which a file system may leave after a
+    power loss. Only the first record can begin with 8 zero bytes, so binary search finds the boundary."""
     n_records = len(rows)
     if n_records < 2 or rows[-1, :8].any():
         return n_records

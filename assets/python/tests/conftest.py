@@ -1,4 +1,5 @@
-"""Small recorded runs, one of each kind, made once per session with the program (`NEUROPIL_BIN`, or the one in PATH)."""
+"""Small recorded runs, one of each kind, made once per session with the program (`NEUROPIL_BIN`, or the one
+in PATH)."""
 
 from __future__ import annotations
 

@@ -99,7 +99,8 @@ def test_damaged_closed_runs(recorded: Callable[[str], Path], copied: Callable[[
 
 
 def test_damaged_runs_without_hashes(copied: Callable[[Path], Path]) -> None:
-    """Runs of older versions and runs that are not closed have no hashes: wrong numbers are possible, other errors not."""
+    """Runs of older versions and runs that are not closed have no hashes: wrong numbers are possible, other
+    errors not."""
     draw = random.Random(11)
     for i in range(N_VARIANTS):
         name = ["killed", "nuclei-edits", "balanced-edits", "trials"][i % 4]

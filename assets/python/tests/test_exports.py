@@ -1,4 +1,5 @@
-"""The reader gives the numbers that the program exports, for a run of each kind and for runs of older versions."""
+"""The reader gives the numbers that the program exports, for a run of each kind and for runs of older
+versions."""
 
 from __future__ import annotations
 
