@@ -21,7 +21,7 @@ from .parameters import Parameter
 from .program import find_program
 from .reader import Run, open
 from .runner import Progress, run
-from .series import conditions, open_runs
+from .series import conditions, open_runs, stack
 from .sets import ElementSet
 from .streams import Rows, Spikes, Stream
 
@@ -53,4 +53,5 @@ __all__ = [
     "open",
     "open_runs",
     "run",
+    "stack",
 ]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import RunError
 from .files import size_of
 from .reader import MANIFEST, Run
 from .reader import open as open_run
+
+if TYPE_CHECKING:
+    import xarray
 
 
 def open_runs(folder: str | os.PathLike[str], sweep: str | None = None) -> list[Run]:
@@ -53,3 +56,21 @@ def conditions(runs: Iterable[Run]) -> dict[str, list[Any]]:
     return {
         path: column for path, column in columns.items() if any(value != column[0] for value in column[1:])
     }
+
+
+def stack(runs: Iterable[Run], name: str) -> xarray.DataArray:
+    """Joins the samples of a probe of several runs along their conditions.
+
+    If the runs are a grid, with one run for each combination of values, each condition (`conditions`) is an axis
+    before those of `Rows.to_xarray`; otherwise the first axis is `run`, and the conditions are its coordinates.
+
+    Raises:
+        ImportError: xarray is not installed.
+        KeyError: a run has no such data.
+        RunError: a file is missing or damaged.
+        ValueError: the runs have samples at different steps, or other lanes.
+    """
+    from .to_xarray import joined
+
+    all_runs = list(runs)
+    return joined([run[name].to_xarray() for run in all_runs], conditions(all_runs), name)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from .streams import Rows
 from .to_pandas import axis_names, lane_names
@@ -53,3 +56,31 @@ def dataset(run: Run) -> xarray.Dataset:
     arrays = {name: array(stream, f"{name}_") for name, stream in streams if 0 not in stream.row_shape}
     attributes = {"name": run.name, "kind": run.kind, "seed": run.seed, "time_unit": run.time_unit}
     return xarray.Dataset(arrays, attrs=attributes)
+
+
+def joined(arrays: list[xarray.DataArray], conditions: dict[str, list[Any]], name: str) -> xarray.DataArray:
+    """Joins arrays of several runs along their conditions; see `neuropil.stack`."""
+    first = arrays[0]
+    if any(other.dims != first.dims or other.shape != first.shape for other in arrays[1:]) or any(
+        not np.array_equal(first.coords[dim], other.coords[dim]) for other in arrays for dim in first.dims
+    ):
+        raise ValueError(f"the runs have samples of {name} at different steps, or other lanes")
+    values = np.stack([array.values for array in arrays])
+    axes = {
+        path: list(dict.fromkeys(_label(value) for value in column)) for path, column in conditions.items()
+    }
+    places = list(zip(*[[_label(value) for value in column] for column in conditions.values()]))
+    grid = list(itertools.product(*axes.values()))
+    own = {coord: first.coords[coord] for coord in first.coords}
+    if places and sorted(map(str, places)) == sorted(map(str, grid)):
+        order = [places.index(place) for place in grid]
+        shape = (*map(len, axes.values()), *first.shape)
+        dims = (*axes, *first.dims)
+        return xarray.DataArray(values[order].reshape(shape), {**axes, **own}, dims, name, first.attrs)
+    columns = {path: ("run", [_label(value) for value in column]) for path, column in conditions.items()}
+    return xarray.DataArray(values, {**columns, **own}, ("run", *first.dims), name, first.attrs)
+
+
+def _label(value: Any) -> Any:
+    """Returns a value as a coordinate: numbers and strings as they are."""
+    return value if isinstance(value, (int, float, str)) else str(value)

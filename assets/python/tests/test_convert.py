@@ -9,9 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import CAPSULE
+from conftest import CAPSULE, PROJECTS
 
 import neuropil
+
+BALANCED = PROJECTS / "balanced.ron"
+SMALL = {"network.n_neurons": 200, "network.in_degree": 20}
 
 
 def test_only_numpy_is_imported() -> None:
@@ -58,6 +61,21 @@ def test_xarray(recorded: Callable[[str], Path]) -> None:
     matrix = run["attention"].segments[0].to_xarray()
     assert matrix.dims == ("time", "row", "column")
     assert len(run.to_xarray()) >= 5
+
+
+def test_conditions_are_axes(program: Path, tmp_path: Path) -> None:
+    pytest.importorskip("xarray")
+    for tau, seed in [(15.0, 2), (20.0, 1), (15.0, 1), (20.0, 2)]:
+        out = tmp_path / f"{tau}-{seed}"
+        parameters = {**SMALL, "lif.tau_m": tau}
+        neuropil.run(BALANCED, parameters, seed=seed, device="cpu", duration="30ms", out=out)
+    runs = neuropil.open_runs(tmp_path)
+    rates = neuropil.stack(runs, "rate")
+    assert rates.dims == ("lif.tau_m", "seed", "time", "lane") and rates.shape[:2] == (2, 2)
+    own = neuropil.open(tmp_path / "20.0-1")["rate"].values
+    np.testing.assert_array_equal(rates.sel({"lif.tau_m": 20.0, "seed": 1}).values, own)
+    part = neuropil.stack(runs[:3], "rate")
+    assert part.dims == ("run", "time", "lane") and list(part.coords["seed"]) == [1, 2, 1]
 
 
 def test_neo(recorded: Callable[[str], Path]) -> None:
