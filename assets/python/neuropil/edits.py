@@ -151,9 +151,7 @@ def _fields(value: Any) -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def _orders() -> dict[str, Any]:
     """Returns the order of declarations to which the indices in logs of format 1 refer, by kind."""
-    here = Path(__file__).parent
-    packaged, tree = here / "log_order.ron", here.parents[2] / "src" / "project" / "log_order.ron"
-    orders: dict[str, Any] = schema.read(packaged if packaged.exists() else tree)
+    orders: dict[str, Any] = schema.read((Path(__file__).parent / "log_order.ron").resolve())
     return orders
 
 

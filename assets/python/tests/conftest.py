@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 import neuropil
+from neuropil.lock import read_lock
 
 ROOT = Path(__file__).parents[3]
 PROJECTS = ROOT / "projects"
@@ -79,6 +81,22 @@ def recorded(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Callabl
         return folders[kind]
 
     return of
+
+
+@pytest.fixture(scope="session")
+def killed(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that was killed while it was recorded."""
+    out = tmp_path_factory.mktemp("killed") / "run"
+    command = [str(program), "run", str(PROJECTS / "balanced.ron"), "--duration", "1000s", "--device", "cpu"]
+    child = subprocess.Popen([*command, "--out", str(out)], stderr=subprocess.DEVNULL)
+    for _ in range(600):
+        time.sleep(0.05)
+        progress = read_lock(out)
+        if progress is not None and (progress.step or 0) > 1000:
+            break
+    child.kill()
+    child.wait()
+    return out
 
 
 @pytest.fixture

@@ -98,16 +98,30 @@ def test_damaged_closed_runs(recorded: Callable[[str], Path], copied: Callable[[
     assert n_found > N_VARIANTS // 2 and n_intact > 0, (n_found, n_intact)
 
 
-def test_damaged_runs_without_hashes(copied: Callable[[Path], Path]) -> None:
+def test_damaged_runs_without_hashes(copied: Callable[[Path], Path], killed: Path) -> None:
     """Runs of older versions and runs that are not closed have no hashes: wrong numbers are possible, other
     errors not."""
     draw = random.Random(11)
+    sources = [CAPSULE / name for name in ("killed", "nuclei-edits", "balanced-edits", "trials")] + [killed]
     for i in range(N_VARIANTS):
-        name = ["killed", "nuclei-edits", "balanced-edits", "trials"][i % 4]
-        folder = copied(CAPSULE / name)
+        folder = copied(sources[i % len(sources)])
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         damage(draw.choice(files), draw)
         everything(folder)
+
+
+def test_a_killed_run_is_read_up_to_its_lock_file(killed: Path, copied: Callable[[Path], Path]) -> None:
+    run = neuropil.open(killed)
+    assert run.status == "not closed" and run.last_step > 1000
+    n_spikes, steps = len(run.spikes.times), run.spikes.steps
+    assert n_spikes > 0 and steps.max() < run.last_step
+    folder = copied(killed)
+    (folder / "run.lock").unlink()
+    with (folder / "spikes.u32").open("ab") as file:
+        file.write(bytes(1000))
+    again = neuropil.open(folder)
+    assert len(again.spikes.times) >= n_spikes and again.last_step >= run.last_step - 1
+    np.testing.assert_array_equal(again.spikes.steps[:n_spikes], steps)
 
 
 def test_errors_say_file_and_place(recorded: Callable[[str], Path], copied: Callable[[Path], Path]) -> None:
