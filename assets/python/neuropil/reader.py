@@ -383,8 +383,8 @@ class Run:
         return {name: stream.to_pandas() for name, stream in self.uniform_streams()}
 
     def uniform_streams(self) -> Iterator[tuple[str, Stream]]:
-        """Yields the streams with their names. A stream whose lanes or steps differ between its segments or
-        trials is replaced by these, `NAME-1`, `NAME-2`; numbers of trials begin at 0.
+        """Yields the streams with their names. A stream with lanes or steps that differ between its segments
+        or trials is replaced by these, `NAME-1`, `NAME-2`; numbers of trials begin at 0.
 
         Raises:
             RunError: a file is missing or damaged.

@@ -51,7 +51,7 @@ def array(stream: Rows, prefix: str = "") -> xarray.DataArray:
 
 def dataset(run: Run) -> xarray.Dataset:
     """Returns all numeric streams; the dimensions of each begin with its name, because times and lanes
-    differ. Streams whose lanes change during the run are a variable per segment."""
+    differ. A stream with lanes that change during the run is a variable per segment."""
     streams = [(name, stream) for name, stream in run.uniform_streams() if isinstance(stream, Rows)]
     arrays = {name: array(stream, f"{name}_") for name, stream in streams if 0 not in stream.row_shape}
     attributes = {"name": run.name, "kind": run.kind, "seed": run.seed, "time_unit": run.time_unit}

@@ -34,11 +34,9 @@ def everything(folder: Path) -> dict[str, Any]:
     found["manifest"] = (run.name, run.status, run.first_step, run.last_step, run.secs_per_step, run.totals)
     found["parameters"] = attempt(run.parameters)
     found["edits"] = attempt(lambda: run.edits)
-    found["checkpoint"] = (
-        attempt(lambda: {name: array.tobytes() for name, array in run.weights().items()})
-        if (run.manifest.checkpoints)
-        else None
-    )
+    if run.manifest.checkpoints:
+        weights = attempt(run.weights)
+        found["checkpoint"] = weights and {name: array.tobytes() for name, array in weights.items()}
     streams = attempt(lambda: run.streams)
     for name, stream in (streams or {}).items():
         for i, part in enumerate(stream.segments):
