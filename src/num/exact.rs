@@ -1,12 +1,19 @@
 //! Functions composed of IEEE additions, products, quotients, roots and integer operations only. The CUDA counterparts
 //! in `kernels/common/philox.cuh`, compiled with `--fmad=false`, therefore return equal bits.
 
+/// 1.5 · 2^23. Its sum with a number of at most 2^22 is rounded to a whole number, half to even, whose two's complement is in the low
+/// 22 bits.
+pub const WHOLE: f32 = 12_582_912.0;
+/// 1.5 · 2^52: the counterpart of [`WHOLE`] for numbers of at most 2^51.
+pub const WHOLE_F64: f64 = 6_755_399_441_055_744.0;
+
 /// Maps a word to a uniform number in `(0, 1)` with 23 bits, both ends excluded.
 pub fn unit(word: u32) -> f32 {
     ((word >> 9) as f32 + 0.5) * (1.0 / 8_388_608.0)
 }
 
 /// Returns the natural logarithm of a normal positive `x` (Cephes `logf`).
+#[inline(always)]
 #[expect(clippy::excessive_precision, reason = "published coefficients")]
 pub fn ln(x: f32) -> f32 {
     let bits = x.to_bits() as i32;
@@ -94,8 +101,9 @@ pub fn exp(x: f32) -> f32 {
     let y = y * r + 1.666_666_55e-1;
     let y = y * r + 5.000_000_12e-1;
     let y = y * (r * r) + r + 1.0;
-    // `n` is a whole number: the cast is exact, and 0 for NaN, which `y` keeps.
-    let y = y * f32::from_bits(((n as i32 + 127) as u32) << 23);
+    // `n` is a whole number, which the addition leaves in the low bits: compilers do not vectorise a saturating cast. For NaN, which
+    // `y` keeps, the factor does not matter.
+    let y = y * f32::from_bits((n + WHOLE).to_bits().wrapping_add(127) << 23);
     let y = if x < -87.0 { 0.0 } else { y };
     if x > 88.0 { f32::INFINITY } else { y }
 }
@@ -115,6 +123,15 @@ pub fn one_minus_exp(x: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn factors_of_the_exponential_are_powers_of_2() {
+        for n in -126..=127 {
+            let factor = f32::from_bits((n as f32 + WHOLE).to_bits().wrapping_add(127) << 23);
+            assert_eq!(factor, 2.0_f32.powi(n));
+        }
+        assert!(exp(f32::NAN).is_nan());
+    }
 
     #[test]
     fn close_to_the_library() {

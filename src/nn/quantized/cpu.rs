@@ -11,7 +11,9 @@ const UNITS: f32 = 1_048_576.0;
 /// Rounds half to even and clips to ±127. NaN becomes 0.
 #[inline(always)]
 pub fn q8(x: f32) -> i8 {
-    x.round_ties_even().clamp(-127.0, 127.0) as i8
+    // Compilers do not vectorise a saturating cast.
+    let number = if x.is_nan() { 0.0 } else { x };
+    (number.clamp(-127.0, 127.0) + exact::WHOLE).to_bits() as i8
 }
 
 /// Writes `q8(x scale / max(1, mean |x|))` to `y`, which has the length of `x`.
@@ -56,7 +58,7 @@ wide_fn! {
 #[inline(always)]
 pub fn add_row(x: &mut [i8], o: &[f32], scale: f32) {
     for (x, o) in x.iter_mut().zip(o) {
-        *x = (f32::from(*x) + (scale * o).round_ties_even()).clamp(-127.0, 127.0) as i8;
+        *x = q8(f32::from(*x) + (scale * o).round_ties_even());
     }
 }
 
@@ -66,7 +68,8 @@ pub fn add_row(x: &mut [i8], o: &[f32], scale: f32) {
 pub fn mean_magnitude(o: &[f32]) -> f32 {
     let mut sum = 0;
     for o in o {
-        sum += (o.abs().min(1_073_741_824.0) * UNITS).round_ties_even() as i64;
+        let units = f64::from(o.abs().min(1_073_741_824.0) * UNITS);
+        sum += ((units + exact::WHOLE_F64).to_bits() - exact::WHOLE_F64.to_bits()) as i64;
     }
     sum as f32 / UNITS / o.len().max(1) as f32
 }
@@ -114,11 +117,19 @@ wide_fn! {
 /// With `is_fixed_point` the row holds `(w << shift) + sign · e`, in units of 2^-`shift`, which the next multiplication
 /// scales; else it is rounded to integers, which loses most perturbations.
 pub fn embed(weights: &[i8], noise: &[i8], (sign, shift): (i8, u32), is_fixed_point: bool, y: &mut [i8]) {
-    let unit = 1.0 / (1u32 << shift) as f32;
-    let perturbed = weights.iter().zip(noise).map(|(w, e)| merged(*w, *e, sign, shift));
-    match is_fixed_point {
-        true => y.iter_mut().zip(perturbed).for_each(|(y, w)| *y = w),
-        false => y.iter_mut().zip(perturbed).for_each(|(y, w)| *y = q8(f32::from(w) * unit)),
+    merge(weights, noise, sign, shift, y);
+    if !is_fixed_point {
+        let unit = 1.0 / (1u32 << shift) as f32;
+        y.iter_mut().for_each(|y| *y = q8(f32::from(*y) * unit));
+    }
+}
+
+wide_fn! {
+    /// Writes weights with their perturbation, see [`merged`].
+    pub fn merge(weights: &[i8], noise: &[i8], sign: i8, shift: u32, y: &mut [i8]) {
+        for (y, (w, e)) in y.iter_mut().zip(weights.iter().zip(noise)) {
+            *y = merged(*w, *e, sign, shift);
+        }
     }
 }
 
