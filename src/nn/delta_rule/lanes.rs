@@ -59,11 +59,16 @@ fn map(mut of: Lane, f: impl Fn(f32) -> f32) -> Lane {
 }
 
 #[inline(always)]
+fn multiply(x: &mut Lane, by: &Lane) {
+    for (x, by) in x.iter_mut().zip(by) {
+        *x *= by;
+    }
+}
+
+#[inline(always)]
 fn scale(of: &mut [Lane], by: &Lane) {
     for row in of {
-        for (x, by) in row.iter_mut().zip(by) {
-            *x *= by;
-        }
+        multiply(row, by);
     }
 }
 
@@ -126,18 +131,36 @@ impl Chunks {
         let now = &mut now[..width];
         let (key, query) = (&self.with_key[..at], &self.with_query[..=at]);
         let outputs = &mut self.output[row.clone()];
-        for (n, (now, (out, value))) in now.iter_mut().zip(outputs.iter_mut().zip(&self.value[row])).enumerate() {
-            let (mut sum, mut output) = (*value, [0.0; LANES]);
+        let values = &self.value[row];
+        let alpha = self.alphas[at];
+        // Two columns have enough independent sums; arrays of sums would not stay in registers.
+        let whole = width - width % 2;
+        for n in (0..whole).step_by(2) {
+            let ([mut left, mut right], [mut left_out, mut right_out]) =
+                ([values[n], values[n + 1]], [[0.0; LANES]; 2]);
+            for (earlier, (k, q)) in key.iter().zip(query).enumerate() {
+                let u = &before[earlier * width + n..][..2];
+                subtract_product(&mut left, k, &u[0]);
+                subtract_product(&mut right, k, &u[1]);
+                add_product(&mut left_out, q, &u[0]);
+                add_product(&mut right_out, q, &u[1]);
+            }
+            multiply(&mut left, &alpha);
+            multiply(&mut right, &alpha);
+            add_product(&mut left_out, &query[at], &left);
+            add_product(&mut right_out, &query[at], &right);
+            (now[n], now[n + 1], outputs[n], outputs[n + 1]) = (left, right, left_out, right_out);
+        }
+        for n in whole..width {
+            let (mut sum, mut output) = (values[n], [0.0; LANES]);
             for (earlier, (k, q)) in key.iter().zip(query).enumerate() {
                 let u = &before[earlier * width + n];
                 subtract_product(&mut sum, k, u);
                 add_product(&mut output, q, u);
             }
-            for (sum, alpha) in sum.iter_mut().zip(&self.alphas[at]) {
-                *sum *= alpha;
-            }
+            multiply(&mut sum, &alpha);
             add_product(&mut output, &query[at], &sum);
-            (*now, *out) = (sum, output);
+            (now[n], outputs[n]) = (sum, output);
         }
     }
 
@@ -205,13 +228,16 @@ wide_fn! {
     }
 }
 
-/// Copies `[LANES, n]` to lanes.
+/// Copies `[LANES, n]` to lanes, a few elements of all lanes at a time.
 #[inline(always)]
 fn gather(from: &[f32], to: &mut [Lane]) {
     let n = to.len();
-    for (lane, from) in from.chunks_exact(n).enumerate() {
-        for (to, x) in to.iter_mut().zip(from) {
-            to[lane] = *x;
+    for (part, to) in to.chunks_mut(LANES).enumerate() {
+        for lane in 0..LANES {
+            let from = &from[lane * n + part * LANES..][..to.len()];
+            for (to, x) in to.iter_mut().zip(from) {
+                to[lane] = *x;
+            }
         }
     }
 }
@@ -220,9 +246,12 @@ fn gather(from: &[f32], to: &mut [Lane]) {
 #[inline(always)]
 fn scatter(from: &[Lane], to: &mut [f32]) {
     let n = from.len();
-    for (lane, to) in to.chunks_exact_mut(n).enumerate() {
-        for (to, x) in to.iter_mut().zip(from) {
-            *to = x[lane];
+    for (part, from) in from.chunks(LANES).enumerate() {
+        for lane in 0..LANES {
+            let to = &mut to[lane * n + part * LANES..][..from.len()];
+            for (to, x) in to.iter_mut().zip(from) {
+                *to = x[lane];
+            }
         }
     }
 }
