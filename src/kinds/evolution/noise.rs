@@ -126,9 +126,19 @@ impl LowRank {
         Self { a: all, b }
     }
 
+    /// Returns the factors of each rank: a row of A and a row of B.
+    pub fn pairs(&self, rank: usize) -> impl Iterator<Item = (&[i8], &[i8])> {
+        let (rows, columns) = (self.a.len() / rank, self.b.len() / rank);
+        self.a.chunks_exact(rows).zip(self.b.chunks_exact(columns))
+    }
+
     /// Writes a row of E.
     pub fn row(&self, rank: usize, row: usize, elements: &mut [i8]) {
         let (rows, columns, factor) = (self.a.len() / rank, self.b.len() / rank, Self::factor(rank));
+        if rank == 1 {
+            let by = factor as i8 * self.a[row];
+            return elements.iter_mut().zip(&self.b).for_each(|(e, b)| *e = by * b);
+        }
         elements.iter_mut().enumerate().for_each(|(column, e)| {
             let product = |k: usize| i32::from(self.a[k * rows + row]) * i32::from(self.b[k * columns + column]);
             *e = (factor * (0..rank).map(product).sum::<i32>()).clamp(-127, 127) as i8;
@@ -171,6 +181,12 @@ impl Factors {
             matrices: matrices.iter().map(|m| LowRank::draw(rank, m, mix(pair_seed, m.salt()))).collect(),
             vectors: Vector::ALL.map(vector),
         }
+    }
+
+    /// Returns the factors of each rank of a matrix, and their common factor.
+    pub fn pairs(&self, matrix: usize) -> impl Iterator<Item = (&[i8], &[i8], i64)> {
+        let factor = i64::from(LowRank::factor(self.rank));
+        self.matrices[matrix].pairs(self.rank).map(move |(a, b)| (a, b, factor))
     }
 
     /// Returns the perturbation as full matrices, with one integer per weight.

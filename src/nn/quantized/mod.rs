@@ -8,8 +8,10 @@
 //! | [`cpu::gelu`] | `q8(s gelu(z))`; [`cpu::position_gelu`] adds a position to z first |
 //! | [`cpu::embed`] | a row of weights with its perturbation |
 //!
-//! [`ternary`] packs weights of -1, 0 and 1 into 2 bits; [`fp4`] packs integers and floats into NVFP4 blocks.
+//! [`product`] multiplies rows by small matrices of weights -1, 0 and 1, [`ternary`] packs such weights into 2 bits, and
+//! [`fp4`] packs integers and floats into NVFP4 blocks.
 
 pub mod cpu;
 pub mod fp4;
+pub mod product;
 pub mod ternary;

@@ -1,6 +1,7 @@
 //! Backend of the simulation on the CPU.
 
 use super::{
+    Buffers, Shared,
     decoder::{Copied, Decoding, Model},
     population::{Generation, State},
 };
@@ -104,15 +105,19 @@ impl CpuBackend {
     /// Computes the loss of each token of one batch of full sequences.
     fn losses(&self, batch: &Batch<'_>, losses: &mut [f32]) {
         let sequence = batch.seq_len.max(1);
+        let (model, shared) = (self.model(), Shared::new(&self.network.sizes, &self.state.weights));
         let rows = batch.tokens.par_chunks(sequence).zip(batch.targets.par_chunks(sequence));
-        rows.zip(losses.par_chunks_mut(sequence)).for_each(|((tokens, targets), losses)| {
-            let tokens: Vec<u16> = tokens.iter().map(|token| *token as u16).collect();
-            let known: Vec<u16> = targets.iter().map(|target| (*target).max(0) as u16).collect();
-            let of_rows = self.network.losses(self.model().members(), &tokens, &known);
-            for ((loss, units), target) in losses.iter_mut().zip(of_rows).zip(targets) {
-                *loss = if *target == IGNORED { 0.0 } else { units as f32 / LOSS_UNITS };
-            }
-        });
+        rows.zip(losses.par_chunks_mut(sequence)).for_each_init(
+            Buffers::default,
+            |buffers, ((tokens, targets), losses)| {
+                let tokens: Vec<u16> = tokens.iter().map(|token| *token as u16).collect();
+                let known: Vec<u16> = targets.iter().map(|target| (*target).max(0) as u16).collect();
+                let of_rows = self.network.losses_with(&shared, model.members(), (&tokens, &known), buffers);
+                for ((loss, units), target) in losses.iter_mut().zip(of_rows).zip(targets) {
+                    *loss = if *target == IGNORED { 0.0 } else { units as f32 / LOSS_UNITS };
+                }
+            },
+        );
     }
 }
 
@@ -275,6 +280,7 @@ pub fn memory(network: &Network, n_moments: usize, threads: usize) -> MemoryRepo
     let mut report = MemoryReport::default();
     report.host("parameters", (5 * matrices + 4 * vectors) as u64);
     report.host("moments", 4 * n_moments as u64);
+    report.host("rearranged matrices", Shared::bytes(sizes) as u64);
     report.host("weighted sums of perturbations", (8 * sizes.parameters() * threads) as u64);
     report
 }

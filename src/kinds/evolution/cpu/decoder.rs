@@ -1,6 +1,6 @@
 //! Decoder of the unperturbed model, with the bits of a pass over the whole sequence.
 
-use super::{Member, Members, sequence::Sequence};
+use super::{Buffers, Member, Members, Shared, sequence::Sequence};
 use crate::{
     kinds::{
         evolution::{model::Weights, network::Network},
@@ -39,18 +39,20 @@ impl TextNetwork for Copied {
     }
 }
 
-/// Decoder of one text: the attention state of all layers, and the logits of the last call.
+/// Decoder of one text: the attention state of all layers, and the values of the last call.
 pub struct Decoding<'a> {
     model: Model<'a>,
+    shared: Shared,
     layers: Vec<Sequence>,
-    logits: Vec<f32>,
+    buffers: Buffers,
 }
 
 impl<'a> Decoding<'a> {
     /// Begins an empty text.
     pub fn new(model: Model<'a>) -> Self {
         let layers = (0..model.network.sizes.layers).map(|_| Sequence::new(model.network)).collect();
-        Self { model, layers, logits: vec![] }
+        let shared = Shared::new(&model.network.sizes, model.weights);
+        Self { model, shared, layers, buffers: Buffers::default() }
     }
 }
 
@@ -69,8 +71,9 @@ impl Decoder for Decoding<'_> {
             return Err(SimError::Input(format!("a text of more than {context} tokens does not fit into the context")));
         }
         let tokens: Vec<u16> = tokens.iter().map(|token| *token as u16).collect();
-        self.logits = self.model.network.forward(self.model.members(), &tokens, &mut self.layers, &mut |_| {});
-        Ok(&self.logits)
+        let Self { model, shared, layers, buffers } = self;
+        model.network.forward((shared, model.members()), &tokens, layers, buffers, None);
+        Ok(&buffers.logits)
     }
 }
 

@@ -3,53 +3,111 @@
 use super::{Members, Noise};
 use crate::{
     kinds::evolution::{
-        model::{Matrix, Role, Sizes, Vector},
+        model::{Matrix, Role, Sizes, Vector, Weights},
         noise::{Factors, LowRank, Perturbation},
     },
     nn::{
         gemm::{Epilogue, Gemm, cpu::gemm},
-        quantized::cpu as quantized,
+        quantized::{
+            cpu as quantized,
+            product::{MAX_INPUTS, TernaryMatrix, dot},
+        },
         real::{wide, wide_fn},
     },
 };
+use std::ops::Range;
+
+/// Matrices of the unperturbed model, rearranged for products; large ones are multiplied as they are.
+pub struct Shared {
+    matrices: Vec<Option<TernaryMatrix>>,
+}
+
+impl Shared {
+    /// Rearranges the matrices.
+    pub fn new(sizes: &Sizes, weights: &Weights) -> Self {
+        let matrices = sizes.matrices().into_iter().zip(&weights.matrices);
+        Self { matrices: matrices.map(|(matrix, weights)| TernaryMatrix::new(weights, matrix.columns)).collect() }
+    }
+
+    /// Returns the approximate memory of the rearranged matrices, bytes.
+    pub fn bytes(sizes: &Sizes) -> usize {
+        let is_small = |matrix: &Matrix| matrix.columns <= MAX_INPUTS;
+        sizes.matrices().iter().filter(|matrix| is_small(matrix)).map(|m| 2 * m.rows * m.columns).sum()
+    }
+}
 
 /// A forward pass of several members, whose rows follow each other member by member.
 pub struct Pass<'a> {
     pub sizes: &'a Sizes,
     pub members: Members<'a>,
+    /// Matrices of the members' weights.
+    pub shared: &'a Shared,
     /// Rows per member.
     pub rows: usize,
 }
 
 impl Pass<'_> {
-    /// Multiplies rows of activations by a matrix: `[rows, columns of W]` to `[rows, rows of W]`. `input_shift` is the number of
-    /// fractional bits of the activations.
-    pub fn product(&self, role: Role, layer: usize, x: &[i8], input_shift: u32) -> Vec<f32> {
-        let at = self.sizes.index(role, layer);
-        let matrix = self.sizes.matrix(at);
-        let mut sums = vec![0i32; x.len() / matrix.columns * matrix.rows];
-        // Members without full-rank noise share one multiplication.
-        let mut first = 0;
-        while first < self.members.list.len() {
-            let is_full = |i: usize| matches!(self.members.list[i].noise, Noise::FullRank(_));
-            let n = match is_full(first) {
-                true => 1,
-                false => (first..self.members.list.len()).take_while(|i| !is_full(*i)).count(),
-            };
-            let inputs = &x[first * self.rows * matrix.columns..][..n * self.rows * matrix.columns];
-            let outputs = &mut sums[first * self.rows * matrix.rows..][..n * self.rows * matrix.rows];
-            self.sums(at, &matrix, first, inputs, outputs);
-            first += n;
+    /// Returns ranges of members that are computed together: single members, or all if they share a multiplication by a large
+    /// matrix.
+    pub fn spans(&self) -> Vec<Range<usize>> {
+        let n = self.members.list.len();
+        let is_shared = self.members.list.iter().all(|member| !matches!(member.noise, Noise::FullRank(_)));
+        if is_shared && self.shared.matrices.iter().any(Option::is_none) {
+            return std::iter::once(0..n).collect();
         }
-        let unit = 1.0 / (1u64 << (self.members.shift + input_shift)) as f32;
-        let scale = unit / (matrix.columns as f32).sqrt();
-        let mut products = vec![0.0; sums.len()];
-        quantized::scaled(&sums, scale, &mut products);
-        products
+        (0..n).map(|member| member..member + 1).collect()
     }
 
-    /// Computes `(W << shift) x + s E x` for the rows of one member with full-rank noise, or of several without.
-    fn sums(&self, at: usize, matrix: &Matrix, first: usize, x: &[i8], sums: &mut [i32]) {
+    /// Returns the rows of a range of members.
+    pub fn rows_of(&self, span: &Range<usize>) -> Range<usize> {
+        span.start * self.rows..span.end * self.rows
+    }
+
+    /// Multiplies the rows of a range of members by a matrix: `[rows, columns of W]` to `[rows, rows of W]`. The input is given with
+    /// the number of its fractional bits.
+    pub fn product(
+        &self,
+        (role, layer): (Role, usize),
+        span: &Range<usize>,
+        (x, input_shift): (&[i8], u32),
+        products: &mut [f32],
+        sums: &mut Vec<i32>,
+    ) {
+        let at = self.sizes.index(role, layer);
+        let matrix = self.sizes.matrix(at);
+        sums.resize(products.len(), 0);
+        let shift = match (&self.shared.matrices[at], self.members.list[span.start].noise) {
+            (Some(shared), Noise::None | Noise::LowRank(_)) => {
+                shared.multiply(x, sums);
+                self.members.shift
+            }
+            _ => {
+                self.multiply_merged(at, &matrix, span.start, x, sums);
+                0
+            }
+        };
+        let unit = 1.0 / (1u64 << (self.members.shift + input_shift)) as f32;
+        let scale = unit / (matrix.columns as f32).sqrt();
+        let (inputs, outputs) = ((self.rows * matrix.columns).max(1), (self.rows * matrix.rows).max(1));
+        let of_member =
+            x.chunks_exact(inputs).zip(sums.chunks_exact_mut(outputs).zip(products.chunks_exact_mut(outputs)));
+        for (member, (x, (sums, products))) in self.members.list[span.clone()].iter().zip(of_member) {
+            if let Noise::LowRank(noise) = member.noise {
+                let factors = noise.matrices[at].pairs(noise.rank);
+                let factor = i32::from(member.sign) * LowRank::factor(noise.rank);
+                factors
+                    .enumerate()
+                    .for_each(|(k, (a, b))| add_outer(a, b, factor, if k == 0 { shift } else { 0 }, x, sums));
+                quantized::scaled(sums, scale, products);
+            } else {
+                quantized::scaled(sums, scale * (1_u64 << shift) as f32, products);
+            }
+        }
+    }
+
+    /// Computes `(W << shift) x + s E x` for the rows of one member with full-rank noise, or `(W << shift) x` for the rows of several
+    /// without.
+    fn multiply_merged(&self, at: usize, matrix: &Matrix, first: usize, x: &[i8], sums: &mut [i32]) {
         let (shift, weights) = (self.members.shift, &self.members.weights.matrices[at]);
         let member = &self.members.list[first];
         let merged: Vec<i8> = match member.noise {
@@ -59,25 +117,17 @@ impl Pass<'_> {
             }
             _ => weights.iter().map(|w| quantized::merged(*w, 0, 0, shift)).collect(),
         };
-        let rows = x.len() / matrix.columns;
-        let op = Gemm::new(rows, matrix.rows, matrix.columns).transposed_b();
+        let op = Gemm::new(x.len() / matrix.columns, matrix.rows, matrix.columns).transposed_b();
         gemm(&op, x, &merged, sums, Epilogue::None).expect("the shapes are those of the declaration");
-        let of_member = sums.chunks_exact_mut(self.rows * matrix.rows).zip(x.chunks_exact(self.rows * matrix.columns));
-        for (member, (sums, x)) in self.members.list[first..].iter().zip(of_member) {
-            if let Noise::LowRank(noise) = member.noise {
-                add_low_rank(&noise.matrices[at], (noise.rank, member.sign), matrix, x, sums);
-            }
-        }
     }
 
-    /// Returns the embeddings of the tokens of all members, `[rows, H]`; [`quantized::embed`] defines `is_fixed_point`.
-    pub fn embed(&self, tokens: &[u16], is_fixed_point: bool) -> Vec<i8> {
+    /// Writes the embeddings of the tokens of a range of members, `[rows, H]`; [`quantized::embed`] defines `is_fixed_point`.
+    pub fn embed(&self, span: &Range<usize>, tokens: &[u16], is_fixed_point: bool, embedded: &mut [i8]) {
         let width = self.sizes.width;
         let (table, none) = (self.sizes.index(Role::Embedding, 0), vec![0; width]);
-        let mut embedded = vec![0; tokens.len() * width];
         let mut drawn = vec![0; width];
         for (row, (y, token)) in embedded.chunks_exact_mut(width).zip(tokens).enumerate() {
-            let member = &self.members.list[row / self.rows];
+            let member = &self.members.list[span.start + row / self.rows];
             let at = usize::from(*token) * width..(usize::from(*token) + 1) * width;
             let noise = match member.noise {
                 Noise::None => &none[..],
@@ -90,7 +140,6 @@ impl Pass<'_> {
             let weights = &self.members.weights.matrices[table][at];
             quantized::embed(weights, noise, (member.sign, self.members.shift), is_fixed_point, y);
         }
-        embedded
     }
 
     /// Writes elements of a vector of a member from `first` on, with their perturbation.
@@ -117,24 +166,13 @@ impl Pass<'_> {
     }
 }
 
-/// Adds `sign · E x` to the sums of the rows of a member, `E = factor · A Bᵀ`.
-fn add_low_rank(noise: &LowRank, (rank, sign): (usize, i8), matrix: &Matrix, x: &[i8], sums: &mut [i32]) {
-    let factor = i32::from(sign) * LowRank::factor(rank);
-    for (a, b) in noise.a.chunks_exact(matrix.rows).zip(noise.b.chunks_exact(matrix.columns)) {
-        add_outer(a, b, factor, x, sums);
-    }
-}
-
 wide_fn! {
-    /// Adds `factor · a (b · x)` to the sums of each row.
-    fn add_outer(a: &[i8], b: &[i8], factor: i32, x: &[i8], sums: &mut [i32]) {
+    /// Multiplies the sums of each row by 2^`shift` and adds `factor · a (b · x)`.
+    fn add_outer(a: &[i8], b: &[i8], factor: i32, shift: u32, x: &[i8], sums: &mut [i32]) {
         for (x, sums) in x.chunks_exact(b.len()).zip(sums.chunks_exact_mut(a.len())) {
-            let mut along = 0;
-            for (x, b) in x.iter().zip(b) {
-                along += i32::from(*x) * i32::from(*b);
-            }
+            let along = factor * dot(x, b);
             for (sum, a) in sums.iter_mut().zip(a) {
-                *sum += factor * along * i32::from(*a);
+                *sum = (*sum << shift) + along * i32::from(*a);
             }
         }
     }

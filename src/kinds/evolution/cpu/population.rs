@@ -4,7 +4,10 @@
 //! Losses of pairs are sums of integers, and perturbations have addresses. So the result of a generation does not depend on how
 //! many pairs are evaluated together, in how many calls, or on how many threads.
 
-use super::{Member, Members, Noise};
+use super::{
+    Buffers, Member, Members, Shared,
+    drawn::{Drawn, PAIRS_TOGETHER, accumulate},
+};
 use crate::{
     gpu::StopFlag,
     kinds::{
@@ -12,8 +15,8 @@ use crate::{
             choices::TextChoice,
             model::{Sizes, Vector, Weights},
             network::Network,
-            noise::{Factors, LowRank, Perturbation, mix, pair_seed, starts},
-            strategy::{self, Course, MeanSquare, NoiseForm, Settings, TensorChange},
+            noise::{mix, pair_seed, starts},
+            strategy::{Course, MeanSquare, Settings, TensorChange},
         },
         language::model::Layer,
     },
@@ -21,7 +24,7 @@ use crate::{
 use rayon::prelude::*;
 
 /// Number of rows that are evaluated together.
-const ROWS_TOGETHER: usize = 1024;
+const ROWS_TOGETHER: usize = 512;
 
 /// State between generations.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,64 +67,10 @@ pub struct Generation<'a> {
     pub text: &'a [u16],
 }
 
-/// A drawn perturbation.
-enum Drawn {
-    Full(Perturbation),
-    Low(Factors),
-}
-
-impl Drawn {
-    fn noise(&self) -> Noise<'_> {
-        match self {
-            Self::Full(perturbation) => Noise::FullRank(perturbation),
-            Self::Low(factors) => Noise::LowRank(factors),
-        }
-    }
-
-    fn vectors(&self) -> &[Vec<i8>; 3] {
-        match self {
-            Self::Full(Perturbation { vectors, .. }) | Self::Low(Factors { vectors, .. }) => vectors,
-        }
-    }
-
-    /// Adds the perturbation, times the weight of its pair, to Z of matrices and vectors.
-    fn accumulate(&self, z: &mut [Vec<i64>], weight: i64) {
-        let n = z.len() - Vector::ALL.len();
-        match self {
-            Self::Full(perturbation) => {
-                for (z, elements) in z.iter_mut().zip(&perturbation.matrices) {
-                    strategy::accumulate(z, elements, weight);
-                }
-            }
-            Self::Low(factors) => {
-                for (z, noise) in z.iter_mut().zip(&factors.matrices) {
-                    accumulate_low_rank(z, noise, factors.rank, weight);
-                }
-            }
-        }
-        for (z, elements) in z[n..].iter_mut().zip(self.vectors()) {
-            strategy::accumulate(z, elements, weight);
-        }
-    }
-}
-
-fn accumulate_low_rank(z: &mut [i64], noise: &LowRank, rank: usize, weight: i64) {
-    let (rows, columns) = (noise.a.len() / rank, noise.b.len() / rank);
-    let weight = weight * i64::from(LowRank::factor(rank));
-    for (a, b) in noise.a.chunks_exact(rows).zip(noise.b.chunks_exact(columns)) {
-        for (a, z) in a.iter().zip(z.chunks_exact_mut(columns)) {
-            strategy::accumulate(z, b, weight * i64::from(*a));
-        }
-    }
-}
-
 impl Generation<'_> {
     fn draw(&self, pair: usize) -> Drawn {
-        let (sizes, seed) = (&self.network.sizes, pair_seed(self.settings.seed, self.number, pair as u64));
-        match self.settings.noise {
-            NoiseForm::FullRank(generator) => Drawn::Full(Perturbation::draw(sizes, generator, seed)),
-            NoiseForm::LowRank(rank) => Drawn::Low(Factors::draw(sizes, rank, seed)),
-        }
+        let seed = pair_seed(self.settings.seed, self.number, pair as u64);
+        Drawn::new(&self.network.sizes, self.settings.noise, seed)
     }
 
     /// Returns the starts of the sequences of a pair; empty if the text is too short.
@@ -141,15 +90,23 @@ impl Generation<'_> {
         let rows = 2 * self.settings.sequences * self.network.sizes.steps;
         let mut missing: Vec<(usize, &mut Option<[i64; 2]>)> =
             losses.iter_mut().enumerate().filter(|(_, losses)| losses.is_none()).collect();
-        missing.par_chunks_mut((ROWS_TOGETHER / rows).max(1)).for_each(|group| {
+        let shared = Shared::new(&self.network.sizes, weights);
+        let groups = missing.par_chunks_mut((ROWS_TOGETHER / rows).max(1));
+        groups.for_each_init(Buffers::default, |buffers, group| {
             let pairs: Vec<usize> = group.iter().map(|(pair, _)| *pair).collect();
-            if let Some(known) = self.evaluate_together(weights, &pairs, stop) {
+            if let Some(known) = self.evaluate_together((&shared, weights), &pairs, buffers, stop) {
                 group.iter_mut().zip(known).for_each(|((_, losses), known)| **losses = Some(known));
             }
         });
     }
 
-    fn evaluate_together(&self, weights: &Weights, pairs: &[usize], stop: &StopFlag) -> Option<Vec<[i64; 2]>> {
+    fn evaluate_together(
+        &self,
+        (shared, weights): (&Shared, &Weights),
+        pairs: &[usize],
+        buffers: &mut Buffers,
+        stop: &StopFlag,
+    ) -> Option<Vec<[i64; 2]>> {
         let steps = self.network.sizes.steps;
         let drawn: Vec<Drawn> = pairs.iter().map(|pair| self.draw(*pair)).collect();
         let list: Vec<Member<'_>> =
@@ -167,7 +124,7 @@ impl Generation<'_> {
                 let starts = of_members().flat_map(|starts| &starts[first..starts.len().min(first + at_once)]);
                 starts.flat_map(|start| &self.text[start + shift..][..steps]).copied().collect()
             };
-            let losses = self.network.losses(members, &part(0), &part(1));
+            let losses = self.network.losses_with(shared, members, (&part(0), &part(1)), buffers);
             let of_members = losses.chunks_exact(losses.len() / list.len());
             for (sum, losses) in sums.as_flattened_mut().iter_mut().zip(of_members) {
                 *sum += losses.iter().sum::<i64>();
@@ -182,13 +139,13 @@ impl Generation<'_> {
         let lengths: Vec<usize> = sizes.lengths();
         let part = |(first, weights): (usize, &[i64])| {
             let mut z: Vec<Vec<i64>> = lengths.iter().map(|len| vec![0; *len]).collect();
-            for (pair, weight) in (first..).zip(weights) {
+            for (at, weights) in weights.chunks(PAIRS_TOGETHER).enumerate() {
                 if stop.is_raised() {
                     return None;
                 }
-                if *weight != 0 {
-                    self.draw(pair).accumulate(&mut z, *weight);
-                }
+                let pairs = (first + at * PAIRS_TOGETHER..).zip(weights).filter(|(_, weight)| **weight != 0);
+                let drawn: Vec<(Drawn, i64)> = pairs.map(|(pair, weight)| (self.draw(pair), *weight)).collect();
+                accumulate(&mut z, &drawn);
             }
             Some(z)
         };
@@ -245,11 +202,15 @@ impl Generation<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::mean_nats, *};
+    use super::{
+        super::{Noise, mean_nats},
+        *,
+    };
     use crate::kinds::evolution::{
         choices::{Generator, Shaping},
         network::{Attention, Scales},
-        strategy::Rule,
+        noise::Factors,
+        strategy::{NoiseForm, Rule},
     };
 
     const SIZES: Sizes = Sizes { vocabulary: 16, width: 16, layers: 1, mlp_multiple: 2, steps: 8 };
