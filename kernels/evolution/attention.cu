@@ -58,7 +58,7 @@ extern "C" __global__ void attention_rows(PassArgs p, DeltaRuleArgs a, MatrixArg
                 if (lane() == 0) along[((u64)row * 3 + which) * p.rank + k] = sum;
             }
         const LowRank low = low_rank(p, of_gate, m, of_row);
-        const int sum = dot_row(gate_weights + (u64)m.index * stride, of_row, p.width);
+        const int sum = dot_row(gate_weights + (u64)m.index * stride, of_row, p.width) + activation_noise(p, of_gate, m, row, 0);
         if (lane() == 0) gates[r] = product(p, of_gate, m, low, sum, 0) + vector_of(p, m, gate_bias, noise + a.first_bias, a.layer);
     }
     __syncthreads();

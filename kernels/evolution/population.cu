@@ -65,6 +65,7 @@ extern "C" __global__ void embed_rows(PassArgs p, MatrixArgs w, unsigned int row
         for (unsigned int k = 0; k < p.rank; ++k) {
             add_signs(e, bits_from(words, p.rank * w.outputs + k * w.inputs + j, 4), sign_of(words, (u64)k * w.outputs + token));
         }
+        if (p.perturbs_activations) add_signs(e, bits_from(words, (p.first_row + row % p.rows) * p.width + j, 4), 1);
         const char4 four = load4<char4>(of_token, j, p.width);
         auto value = [&](signed char weight, int e) {
             const int value = clamp127((int)weight + m.sign * clamp127(p.factor * e));

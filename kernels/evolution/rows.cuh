@@ -38,15 +38,15 @@ __device__ inline float gelu(float x) {
 struct Member {
     unsigned int index, pair;
     int sign; // 0 without a perturbation
-    const u64* words; // low-rank signs of the pair
+    const u64* words; // signs of the pair
 };
 
 __device__ inline Member member_of(const PassArgs& p, const u64* signs, unsigned int row) {
     Member m;
     m.index = row / p.rows;
-    m.pair = m.index / 2;
+    m.pair = m.index / p.members_per_pair;
     m.sign = !p.is_perturbed ? 0 : m.index % 2 ? -1 : 1;
-    m.words = p.rank ? signs + (u64)m.pair * p.words : signs;
+    m.words = p.rank || p.perturbs_activations ? signs + (u64)m.pair * p.words : signs;
     return m;
 }
 
@@ -159,6 +159,12 @@ __device__ inline float vector_of(const PassArgs& p, const Member& m, const floa
     const float unit = unit_of(p.shift);
     const int e = p.is_perturbed ? noise[(u64)m.pair * p.vectors + index] : 0;
     return values[index] + (float)m.sign * unit * (float)e;
+}
+
+// Perturbation of an output of a matrix, to be added to its integer sum; 0 unless activations are perturbed.
+__device__ inline int activation_noise(const PassArgs& p, const MatrixArgs& w, const Member& m, unsigned int row, unsigned int column) {
+    if (!p.perturbs_activations) return 0;
+    return m.sign * w.magnitude * sign_of(m.words + w.first_word, (u64)(p.first_row + row % p.rows) * w.outputs + column);
 }
 
 // Normalises a row by its mean magnitude, if that is above 1.

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `nano` | the preset Nano, 65 characters |
 //! | `nano-full-rank` | the preset Nano with one integer of noise per weight |
+//! | `nano-activations` | the preset Nano with perturbed activations in place of weights |
 //! | `rank1` | the preset Rank 1 on a GPU |
 //! | `p1-seed` | the published program (P1), with its noise, bit for bit; attention in chunk form; on a GPU only |
 //! | `p1-popcount`, `p1-rank1` | `p1-seed` with noise of set bits, and of rank 1; on a GPU only |
@@ -78,6 +79,7 @@ const P1: Case = Case {
 const CASES: &[Case] = &[
     NANO,
     Case { name: "nano-full-rank", set: &["strategy.noise=FullRank"], ..NANO },
+    Case { name: "nano-activations", set: &["strategy.noise=Activations"], ..NANO },
     Case { name: "rank1", preset: "Rank 1", on_gpu_only: true, ..NANO },
     P1,
     Case {

@@ -102,7 +102,7 @@ impl Kind for EvolutionKind {
             DeviceKind::Cuda => {
                 let Ok(layout) = Layout::new(&network.sizes) else { return MemoryReport::default() };
                 let pairs = params.strategy.pairs();
-                cuda::backend::memory(&network, &layout.map, &params.settings(0), (pairs, moments))
+                cuda::memory::predict(&network, &layout.map, &params.settings(0), (pairs, moments))
             }
         };
         report.host("text", setup.map_or(params.data.generated_bytes(), Setup::n_bytes));

@@ -18,7 +18,7 @@
 //! | [`kind`] | declaration of the kind |
 //! | [`params`](Params), [`choices`], [`presets`], [`schedule`] | parameters of a project |
 //! | [`model`], [`network`] | tensors, initial weights; sizes and options |
-//! | [`noise`] | perturbations |
+//! | [`noise`], [`activation_noise`] | perturbations of weights, and of activations |
 //! | [`strategy`] | update of the weights from the losses |
 //! | [`backend`] | interface between the simulation and its backends |
 //! | [`cpu`] | definition on the CPU |
@@ -28,6 +28,7 @@
 //! | [`probes`], [`readings`], [`sets`] | probes and their readings, element sets |
 //! | [`language`](super::language) | parts shared by all language kinds |
 
+pub mod activation_noise;
 pub mod backend;
 pub mod bench;
 pub mod choices;

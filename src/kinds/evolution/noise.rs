@@ -147,7 +147,7 @@ impl LowRank {
 }
 
 /// Draws `len` signs, -1 or 1: sign i is bit `i mod 64` of the word `mix(tensor_seed, i / 64)`.
-fn signs(tensor_seed: u64, len: usize) -> Vec<i8> {
+pub fn signs(tensor_seed: u64, len: usize) -> Vec<i8> {
     let mut all = Vec::with_capacity(len.next_multiple_of(64));
     for word in 0..len.div_ceil(64) as u64 {
         let bits = mix(tensor_seed, word);

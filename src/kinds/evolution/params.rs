@@ -173,12 +173,15 @@ params! {
 }
 
 one_of! {
-    /// Perturbation of the weights of a pair of members.
+    /// Perturbation of a pair of members.
     pub enum Noise {
         /// The product of two thin factors per matrix, as in EGGROLL (arXiv 2511.16652).
         LowRank(LowRankNoise),
         /// One integer per weight.
         FullRank(FullRankNoise),
+        /// A sign per output of each matrix and token, in place of perturbed weights (node perturbation, Widrow and Lehr 1990; Ren et
+        /// al. 2023, arXiv 2210.03310). The update takes one more forward pass per pair.
+        Activations(NoParameters),
     }
 }
 
@@ -242,7 +245,7 @@ params! {
         #[param(title = "Texts")]
         texts: TextChoice = TextChoice::PerPair,
 
-        /// Perturbation of the weights of a pair.
+        /// Perturbation of a pair: of its weights, or of its activations.
         #[param(title = "Noise")]
         noise: Noise = Noise::LowRank(LowRankNoise::default()),
 

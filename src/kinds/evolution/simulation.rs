@@ -42,6 +42,7 @@ impl Params {
             noise: match &strategy.noise {
                 Noise::LowRank(noise) => NoiseForm::LowRank(noise.rank as usize),
                 Noise::FullRank(noise) => NoiseForm::FullRank(noise.generator),
+                Noise::Activations(_) => NoiseForm::Activations,
             },
             shaping: strategy.shaping,
             clip: strategy.clip,

@@ -211,6 +211,8 @@ pub enum NoiseForm {
     FullRank(Generator),
     /// Two thin factors of -1 and 1 per matrix, of this rank.
     LowRank(usize),
+    /// A sign per output of each matrix and token, in place of perturbed weights.
+    Activations,
 }
 
 /// Largest exponent of the scale of perturbations: perturbed weights fit into 8 bits.

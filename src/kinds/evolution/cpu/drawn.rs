@@ -3,6 +3,7 @@
 use super::Noise;
 use crate::{
     kinds::evolution::{
+        activation_noise::ActivationSigns,
         model::{Sizes, Vector},
         noise::{Factors, Perturbation},
         strategy::{self, NoiseForm},
@@ -21,47 +22,50 @@ const TILE: usize = 32;
 pub enum Drawn {
     Full(Perturbation),
     Low(Factors),
+    Activations(ActivationSigns),
 }
 
 impl Drawn {
-    /// Draws the perturbation of a pair.
-    pub fn new(sizes: &Sizes, form: NoiseForm, pair_seed: u64) -> Self {
+    /// Draws the perturbation of a pair that reads `rows` tokens.
+    pub fn new(sizes: &Sizes, form: NoiseForm, rows: usize, pair_seed: u64) -> Self {
         match form {
             NoiseForm::FullRank(generator) => Self::Full(Perturbation::draw(sizes, generator, pair_seed)),
             NoiseForm::LowRank(rank) => Self::Low(Factors::draw(sizes, rank, pair_seed)),
+            NoiseForm::Activations => Self::Activations(ActivationSigns::draw(sizes, rows, pair_seed)),
         }
     }
 
-    /// Returns the perturbation as that of a member.
-    pub fn noise(&self) -> Noise<'_> {
+    /// Returns the perturbation as that of a member, of the rows from `first` on.
+    pub fn noise(&self, first: usize) -> Noise<'_> {
         match self {
             Self::Full(perturbation) => Noise::FullRank(perturbation),
             Self::Low(factors) => Noise::LowRank(factors),
+            Self::Activations(signs) => Noise::Activations { signs, first },
         }
     }
 
-    fn vectors(&self) -> &[Vec<i8>; 3] {
+    fn vectors(&self) -> Option<&[Vec<i8>; 3]> {
         match self {
-            Self::Full(Perturbation { vectors, .. }) | Self::Low(Factors { vectors, .. }) => vectors,
+            Self::Full(Perturbation { vectors, .. }) | Self::Low(Factors { vectors, .. }) => Some(vectors),
+            Self::Activations(_) => None,
         }
     }
 }
 
-/// Adds the perturbations of at most [`PAIRS_TOGETHER`] pairs, each times its weight in units of `2^-20`, to Z of matrices and vectors.
+/// Adds the perturbed weights of at most [`PAIRS_TOGETHER`] pairs, each times its weight in units of `2^-20`, to Z of matrices and vectors.
 pub fn accumulate(z: &mut [Vec<i64>], drawn: &[(Drawn, i64)]) {
     let n = z.len() - Vector::ALL.len();
     for (at, z) in z[..n].iter_mut().enumerate() {
         let full = drawn.iter().filter_map(|(drawn, weight)| match drawn {
             Drawn::Full(perturbation) => Some((&perturbation.matrices[at][..], *weight)),
-            Drawn::Low(_) => None,
+            Drawn::Low(_) | Drawn::Activations(_) => None,
         });
         accumulate_rows(z, &full.collect::<Vec<_>>());
         accumulate_low_rank(z, at, drawn);
     }
     for (at, z) in z[n..].iter_mut().enumerate() {
-        let elements: Vec<(&[i8], i64)> =
-            drawn.iter().map(|(drawn, weight)| (&drawn.vectors()[at][..], *weight)).collect();
-        accumulate_rows(z, &elements);
+        let elements = drawn.iter().filter_map(|(drawn, weight)| Some((&drawn.vectors()?[at][..], *weight)));
+        accumulate_rows(z, &elements.collect::<Vec<_>>());
     }
 }
 
@@ -69,7 +73,7 @@ pub fn accumulate(z: &mut [Vec<i64>], drawn: &[(Drawn, i64)]) {
 fn accumulate_low_rank(z: &mut [i64], at: usize, drawn: &[(Drawn, i64)]) {
     let factors = drawn.iter().filter_map(|(drawn, weight)| match drawn {
         Drawn::Low(factors) => Some((factors, *weight)),
-        Drawn::Full(_) => None,
+        Drawn::Full(_) | Drawn::Activations(_) => None,
     });
     let pairs: Vec<(&[i8], &[i8], i64)> = factors
         .flat_map(|(factors, weight)| factors.pairs(at).map(move |(a, b, factor)| (a, b, weight * factor)))

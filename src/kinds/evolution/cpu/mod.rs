@@ -7,6 +7,7 @@
 //! | `attention` | linear attention of all sequences |
 //! | `pass` | products of activations with perturbed weights |
 //! | `drawn` | perturbations of pairs, and their weighted sums |
+//! | `activation_sums` | weighted sums for perturbed activations |
 //! | [`sequence`] | state of linear attention along a sequence |
 //! | [`population`] | generations: losses of all pairs, and the update |
 //! | [`decoder`] | decoder that writes text |
@@ -18,6 +19,7 @@
 //! exact, and is scaled by `2^-shift / sqrt(columns)`. Operations on floats are f32, rounded once each, in the order
 //! written.
 
+mod activation_sums;
 mod attention;
 pub mod backend;
 pub mod decoder;
@@ -30,6 +32,7 @@ pub mod sequence;
 
 use self::{forward::Buffers, pass::Shared};
 use super::{
+    activation_noise::ActivationSigns,
     backend::LOSS_UNITS,
     model::Weights,
     network::Network,
@@ -72,6 +75,8 @@ pub enum Noise<'a> {
     FullRank(&'a Perturbation),
     /// Two thin factors per matrix.
     LowRank(&'a Factors),
+    /// Signs of the activations of a pair. The rows of the pass begin at row `first` of the pair.
+    Activations { signs: &'a ActivationSigns, first: usize },
 }
 
 impl Member<'static> {

@@ -3,6 +3,7 @@
 use super::{Members, Noise};
 use crate::{
     kinds::evolution::{
+        activation_noise::ActivationSigns,
         model::{Matrix, Role, Sizes, Vector, Weights},
         noise::{Factors, LowRank, Perturbation},
     },
@@ -77,7 +78,7 @@ impl Pass<'_> {
         let matrix = self.sizes.matrix(at);
         sums.resize(products.len(), 0);
         let shift = match (&self.shared.matrices[at], self.members.list[span.start].noise) {
-            (Some(shared), Noise::None | Noise::LowRank(_)) => {
+            (Some(shared), Noise::None | Noise::LowRank(_) | Noise::Activations { .. }) => {
                 shared.multiply(x, sums);
                 self.members.shift
             }
@@ -92,16 +93,21 @@ impl Pass<'_> {
         let of_member =
             x.chunks_exact(inputs).zip(sums.chunks_exact_mut(outputs).zip(products.chunks_exact_mut(outputs)));
         for (member, (x, (sums, products))) in self.members.list[span.clone()].iter().zip(of_member) {
-            if let Noise::LowRank(noise) = member.noise {
-                let factors = noise.matrices[at].pairs(noise.rank);
-                let factor = i32::from(member.sign) * LowRank::factor(noise.rank);
-                factors
-                    .enumerate()
-                    .for_each(|(k, (a, b))| add_outer(a, b, factor, if k == 0 { shift } else { 0 }, x, sums));
-                quantized::scaled(sums, scale, products);
-            } else {
-                quantized::scaled(sums, scale * (1_u64 << shift) as f32, products);
+            let mut factor = 1.0;
+            match member.noise {
+                Noise::LowRank(noise) => {
+                    let by = i32::from(member.sign) * LowRank::factor(noise.rank);
+                    for (k, (a, b)) in noise.matrices[at].pairs(noise.rank).enumerate() {
+                        add_outer(a, b, by, if k == 0 { shift } else { 0 }, x, sums);
+                    }
+                }
+                Noise::Activations { signs, first } => {
+                    let signs = &signs.matrices[at][first * matrix.rows..][..sums.len()];
+                    add_signs(signs, i32::from(member.sign) * ActivationSigns::magnitude(&matrix), shift, sums);
+                }
+                Noise::None | Noise::FullRank(_) => factor = (1_u64 << shift) as f32,
             }
+            quantized::scaled(sums, scale * factor, products);
         }
     }
 
@@ -136,6 +142,12 @@ impl Pass<'_> {
                     noise.matrices[table].row(noise.rank, usize::from(*token), &mut drawn);
                     &drawn
                 }
+                Noise::Activations { signs, first } => {
+                    let magnitude = ActivationSigns::magnitude(&self.sizes.matrix(table)) as i8;
+                    let signs = &signs.matrices[table][(first + row % self.rows) * width..][..width];
+                    drawn.iter_mut().zip(signs).for_each(|(e, sign)| *e = magnitude * sign);
+                    &drawn
+                }
             };
             let weights = &self.members.weights.matrices[table][at];
             quantized::embed(weights, noise, (member.sign, self.members.shift), is_fixed_point, y);
@@ -148,7 +160,7 @@ impl Pass<'_> {
         let range = first..first + to.len();
         let values = &self.members.weights.vectors[at][range.clone()];
         let noise = match member.noise {
-            Noise::None => {
+            Noise::None | Noise::Activations { .. } => {
                 to.copy_from_slice(values);
                 return;
             }
@@ -174,6 +186,15 @@ wide_fn! {
             for (sum, a) in sums.iter_mut().zip(a) {
                 *sum = (*sum << shift) + along * i32::from(*a);
             }
+        }
+    }
+}
+
+wide_fn! {
+    /// Multiplies sums by 2^`shift` and adds signs times `magnitude`.
+    fn add_signs(signs: &[i8], magnitude: i32, shift: u32, sums: &mut [i32]) {
+        for (sum, sign) in sums.iter_mut().zip(signs) {
+            *sum = (*sum << shift) + magnitude * i32::from(*sign);
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::{
             model::{Sizes, Vector, Weights},
             network::Network,
             noise::{mix, pair_seed, starts},
-            strategy::{Course, MeanSquare, Settings, TensorChange},
+            strategy::{Course, MeanSquare, NoiseForm, Settings, TensorChange},
         },
         language::model::Layer,
     },
@@ -24,7 +24,7 @@ use crate::{
 use rayon::prelude::*;
 
 /// Number of rows that are evaluated together.
-const ROWS_TOGETHER: usize = 512;
+pub const ROWS_TOGETHER: usize = 512;
 
 /// State between generations.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,11 +70,12 @@ pub struct Generation<'a> {
 impl Generation<'_> {
     fn draw(&self, pair: usize) -> Drawn {
         let seed = pair_seed(self.settings.seed, self.number, pair as u64);
-        Drawn::new(&self.network.sizes, self.settings.noise, seed)
+        let rows = self.settings.sequences * self.network.sizes.steps;
+        Drawn::new(&self.network.sizes, self.settings.noise, rows, seed)
     }
 
     /// Returns the starts of the sequences of a pair; empty if the text is too short.
-    fn starts(&self, pair: usize) -> Vec<usize> {
+    pub(super) fn starts(&self, pair: usize) -> Vec<usize> {
         let of_generation = mix(self.settings.seed, self.number);
         let seed = match self.settings.texts {
             TextChoice::Shared => of_generation,
@@ -109,16 +110,16 @@ impl Generation<'_> {
     ) -> Option<Vec<[i64; 2]>> {
         let steps = self.network.sizes.steps;
         let drawn: Vec<Drawn> = pairs.iter().map(|pair| self.draw(*pair)).collect();
-        let list: Vec<Member<'_>> =
-            drawn.iter().flat_map(|drawn| [1, -1].map(|sign| Member { noise: drawn.noise(), sign })).collect();
-        let members = Members { weights, shift: self.course.shift, list: &list };
         let starts: Vec<Vec<usize>> = pairs.iter().map(|pair| self.starts(*pair)).collect();
         let mut sums = vec![[0; 2]; pairs.len()];
-        let at_once = (ROWS_TOGETHER / (list.len() * steps)).max(1);
+        let at_once = (ROWS_TOGETHER / (2 * pairs.len() * steps)).max(1);
         for first in (0..starts[0].len()).step_by(at_once) {
             if stop.is_raised() {
                 return None;
             }
+            let members = |drawn| [1, -1].map(|sign| Member { noise: Drawn::noise(drawn, first * steps), sign });
+            let list: Vec<Member<'_>> = drawn.iter().flat_map(members).collect();
+            let members = Members { weights, shift: self.course.shift, list: &list };
             let of_members = || starts.iter().flat_map(|starts| [starts, starts]);
             let part = |shift: usize| -> Vec<u16> {
                 let starts = of_members().flat_map(|starts| &starts[first..starts.len().min(first + at_once)]);
@@ -134,10 +135,13 @@ impl Generation<'_> {
     }
 
     /// Computes Z of all tensors from the weights of the pairs; `None` if stopped.
-    fn weighted_sums(&self, weights: &[i64], stop: &StopFlag) -> Option<Vec<Vec<i64>>> {
+    fn weighted_sums(&self, of_model: &Weights, weights: &[i64], stop: &StopFlag) -> Option<Vec<Vec<i64>>> {
         let sizes = &self.network.sizes;
         let lengths: Vec<usize> = sizes.lengths();
         let part = |(first, weights): (usize, &[i64])| {
+            if self.settings.noise == NoiseForm::Activations {
+                return self.activation_sums(of_model, (first, weights), stop);
+            }
             let mut z: Vec<Vec<i64>> = lengths.iter().map(|len| vec![0; *len]).collect();
             for (at, weights) in weights.chunks(PAIRS_TOGETHER).enumerate() {
                 if stop.is_raised() {
@@ -166,7 +170,7 @@ impl Generation<'_> {
         frozen: &[bool],
         stop: &StopFlag,
     ) -> Option<Vec<TensorChange>> {
-        let z = self.weighted_sums(&self.settings.pair_weights(losses), stop)?;
+        let z = self.weighted_sums(&state.weights, &self.settings.pair_weights(losses), stop)?;
         let [matrices, vectors] = self.settings.steps(self.course, update);
         let (sizes, n) = (&self.network.sizes, state.shadows.len());
         let is_frozen = |layer: Layer| frozen.get(layer.index(sizes.layers)).copied().unwrap_or(false);
@@ -210,7 +214,7 @@ mod tests {
         choices::{Generator, Shaping},
         network::{Attention, Scales},
         noise::Factors,
-        strategy::{NoiseForm, Rule},
+        strategy::Rule,
     };
 
     const SIZES: Sizes = Sizes { vocabulary: 16, width: 16, layers: 1, mlp_multiple: 2, steps: 8 };
@@ -279,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_generation_is_the_same_in_any_parts() {
-        for noise in [NoiseForm::LowRank(1), NoiseForm::FullRank(Generator::SumOfFour)] {
+        for noise in [NoiseForm::LowRank(1), NoiseForm::FullRank(Generator::SumOfFour), NoiseForm::Activations] {
             for sequences in [1, 150] {
                 let (settings, state) = (Settings { sequences, ..settings(noise) }, State::new(&SIZES, 0));
                 let whole = evaluate(&settings, &state, &[None; 40], 0);
@@ -302,7 +306,11 @@ mod tests {
 
     #[test]
     fn generations_lower_the_loss() {
-        let (settings, text) = (settings(NoiseForm::LowRank(1)), text());
+        [NoiseForm::LowRank(1), NoiseForm::Activations].into_iter().for_each(lower_the_loss);
+    }
+
+    fn lower_the_loss(noise: NoiseForm) {
+        let (settings, text) = (settings(noise), text());
         let (mut state, stop) = (State::new(&SIZES, 0), StopFlag::default());
         let before = loss(&state);
         for number in 0..60 {
@@ -313,7 +321,7 @@ mod tests {
             assert_eq!(changes.len(), SIZES.lengths().len());
         }
         let after = loss(&state);
-        assert!(after < before - 0.5, "from {before:.3} to {after:.3} nats");
+        assert!(after < before - 0.5, "{noise:?}: from {before:.3} to {after:.3} nats");
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Backend of the simulation on a GPU.
 
 use super::{
-    forward::{Forward, Losses, Rows},
-    kernels::{Draws, ShiftWeights, TensorArgs, UpdateKernels},
-    memory::{State, StateSizes, Work, WorkSizes},
+    activations::InputSums,
+    forward::{Forward, Losses},
+    kernels::{Draws, InputRowsArgs, ShiftWeights, TensorArgs, UpdateKernels},
+    memory::{State, Work, WorkSizes, state_sizes},
+    rows::Rows,
     update::Update,
 };
 use crate::{
@@ -117,7 +119,7 @@ impl CudaBackend {
     fn draws(&self, input: &GenerationInput<'_>) -> Draws {
         let generator = match input.settings.noise {
             NoiseForm::FullRank(generator) => generator,
-            NoiseForm::LowRank(_) => Generator::SumOfFour,
+            NoiseForm::LowRank(_) | NoiseForm::Activations => Generator::SumOfFour,
         };
         Draws {
             seed: input.settings.seed,
@@ -165,10 +167,13 @@ impl CudaBackend {
                     members: 2 * pairs,
                     per_member: sequences * steps,
                     perturbed: Some((settings.noise, course.shift)),
+                    of_pair: settings.sequences * steps,
+                    first_row: at * steps,
+                    per_pair: 2,
                 };
                 let mut of_members = self.state.losses.part_mut(2 * done..2 * (done + pairs))?;
                 let weights = (&*self.state.shifted, &*self.state.shadows);
-                self.forward.losses(pass, rows, weights, work, Losses::Members(&mut of_members))?;
+                self.forward.losses(pass, rows, weights, work, (Losses::Members(&mut of_members), None))?;
             }
             in_flight.push_back(Mark::now(&self.gpu)?);
             done += pairs;
@@ -195,7 +200,11 @@ impl CudaBackend {
         let update = Update { settings, draws: self.draws(input), pairs: course.pairs, steps, tensors };
         for first in (0..update.pairs).step_by(work.sizes.pairs) {
             let n = work.sizes.pairs.min(update.pairs - first);
-            update.add(pass, (&self.forward, &self.kernels), (first, n), (&mut self.state, work))?;
+            if settings.noise == NoiseForm::Activations {
+                self.add_inputs(&update, (first, n), work, pass)?;
+            } else {
+                update.add(pass, (&self.forward, &self.kernels), (first, n), (&mut self.state, work))?;
+            }
         }
         update.apply(pass, &self.kernels, &mut self.state)?;
         let (counts, roots) = (self.state.counts.read()?, self.state.roots.read()?);
@@ -203,6 +212,43 @@ impl CudaBackend {
             |(counts, root): (&[u64], &f32)| TensorChange { changed: counts[0], saturated: counts[1], rms: *root };
         let changes = counts.chunks_exact(2).zip(&roots).map(change).collect();
         Ok(GenerationStats::new(&losses, settings.sequences * self.network.sizes.steps, changes))
+    }
+
+    /// Adds the inputs of the unperturbed model on the texts of pairs `first..first + n`, times the signs of the pairs' activations, to
+    /// the sums.
+    fn add_inputs(
+        &mut self,
+        update: &Update<'_>,
+        (first, n): (usize, usize),
+        work: &mut Work,
+        pass: &mut Pass,
+    ) -> Result<(), SimError> {
+        let Some((_, text)) = &self.text else { return Ok(()) };
+        let (steps, settings) = (self.network.sizes.steps, update.settings);
+        let draws = (Draws { first_pair: first as u32, ..update.draws }, n);
+        self.forward.draw_noise(pass, draws, update.tensors, &self.state.shifted, work)?;
+        for at in (0..settings.sequences).step_by(work.sizes.sequences) {
+            let sequences = work.sizes.sequences.min(settings.sequences - at);
+            self.forward.draw_text(pass, draws, (at, sequences), text, work)?;
+            let rows = Rows::unperturbed(n, sequences * steps);
+            let mut inputs = InputSums {
+                kernels: self.forward.activations(),
+                sizes: self.network.sizes,
+                tensors: update.tensors,
+                rows: InputRowsArgs {
+                    pairs: n as u32,
+                    first_pair: first as u32,
+                    rows: (sequences * steps) as u32,
+                    first_row: (at * steps) as u32,
+                    words: work.sizes.words as u32,
+                },
+                pair_weights: &self.state.pair_weights,
+                z: &mut self.state.z,
+            };
+            let weights = (&*self.state.weights, &*self.state.shadows);
+            self.forward.losses(pass, rows, weights, work, (Losses::Rows, Some(&mut inputs)))?;
+        }
+        Ok(())
     }
 
     /// Returns the weights on the host, copied once after each change. Fails if the device fails.
@@ -229,24 +275,6 @@ impl CudaBackend {
             StateBuffer::SecondMoment => &self.state.second,
         }
     }
-}
-
-/// Returns the sizes of the state.
-pub fn state_sizes(network: &Network, map: &ParameterMap, pairs: usize, moments: usize) -> StateSizes {
-    StateSizes { len: map.len(), tensors: map.views().len(), layers: network.sizes.layers + 2, pairs, moments }
-}
-
-/// Predicts the memory of a population.
-pub fn memory(
-    network: &Network,
-    map: &ParameterMap,
-    settings: &Settings,
-    (pairs, moments): (usize, usize),
-) -> MemoryReport {
-    let mut report = State::predict(&state_sizes(network, map, pairs, moments));
-    let work = Work::predict(&WorkSizes::of(&network.sizes, map.len(), settings, pairs));
-    work.iter().for_each(|held| report.add(held.owner, held.name, held.place, held.bytes));
-    report
 }
 
 impl evolution::Backend for CudaBackend {
@@ -406,9 +434,9 @@ impl CudaBackend {
                 let known: Vec<u16> = targets.iter().map(|target| (*target).max(0) as u16).collect();
                 work.tokens.write_at(0, &narrow)?;
                 work.targets.write_at(0, &known)?;
-                let rows = Rows { members: 1, per_member: tokens.len(), perturbed: None };
+                let rows = Rows::unperturbed(1, tokens.len());
                 let weights = (&*self.state.weights, &*self.state.shadows);
-                self.forward.losses(pass, rows, weights, work, Losses::Rows)?;
+                self.forward.losses(pass, rows, weights, work, (Losses::Rows, None))?;
                 let units = work.row_losses.read_range(0..tokens.len())?;
                 for ((loss, units), target) in losses[at..].iter_mut().zip(units).zip(targets) {
                     *loss = if *target == IGNORED { 0.0 } else { units.cast_signed() as f32 / LOSS_UNITS };

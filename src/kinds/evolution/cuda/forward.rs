@@ -3,15 +3,18 @@
 use super::{
     attention::{Gate, StepBuffers},
     kernels::{
-        AttentionKernels, AttentionRowsOut, DrawSigns, DrawText, DrawVectors, Draws, EmbedRows, GeluRows, InputRows,
+        ActivationKernels, AttentionKernels, AttentionRowsOut, DrawSigns, DrawText, DrawVectors, Draws, EmbedRows, GeluRows, InputRows,
         LossRows, MatrixArgs, MergeFullRank, MlpRows, PassArgs, PopulationKernels, TensorArgs,
     },
-    memory::{Work, first_elements, first_words},
+    activations::{InputSums, perturb},
+    memory::{SignWords, Work, first_elements},
+    rows::Rows,
 };
 use crate::{
     gpu::{Gpu, GpuError, Grid, Pass, Slice},
     kinds::{
         evolution::{
+            activation_noise::ActivationSigns,
             model::{Matrix, Role, Sizes, Vector},
             network::Network,
             noise::LowRank,
@@ -35,43 +38,8 @@ pub struct Forward {
     map: Arc<ParameterMap>,
     population: PopulationKernels,
     pub(super) attention: AttentionKernels,
+    activations: ActivationKernels,
     gemm: CudaGemm,
-}
-
-/// Rows of a pass, and their perturbation.
-#[derive(Clone, Copy)]
-pub struct Rows {
-    /// Number of members.
-    pub members: usize,
-    /// Rows of each member.
-    pub per_member: usize,
-    /// Form of the perturbation and its scale 2^-shift; `None` for the unperturbed model.
-    pub perturbed: Option<(NoiseForm, u32)>,
-}
-
-impl Rows {
-    const fn all(&self) -> usize {
-        self.members * self.per_member
-    }
-
-    const fn shift(&self) -> u32 {
-        match self.perturbed {
-            Some((_, shift)) => shift,
-            None => 0,
-        }
-    }
-
-    const fn rank(&self) -> usize {
-        match self.perturbed {
-            Some((NoiseForm::LowRank(rank), _)) => rank,
-            _ => 0,
-        }
-    }
-
-    /// Whether each member has its own weights.
-    const fn is_merged(&self) -> bool {
-        matches!(self.perturbed, Some((NoiseForm::FullRank(_), _)))
-    }
 }
 
 /// Destination of the losses of rows.
@@ -90,6 +58,7 @@ impl Forward {
             map: map.clone(),
             population: PopulationKernels::load(gpu)?,
             attention: AttentionKernels::load(gpu)?,
+            activations: ActivationKernels::load(gpu)?,
             gemm: CudaGemm::new(gpu),
         })
     }
@@ -97,6 +66,11 @@ impl Forward {
     /// Returns the kernels of draws and rows.
     pub const fn population(&self) -> &PopulationKernels {
         &self.population
+    }
+
+    /// Returns the kernels of perturbed activations.
+    pub const fn activations(&self) -> &ActivationKernels {
+        &self.activations
     }
 
     /// Returns the matrix multiplications.
@@ -108,7 +82,7 @@ impl Forward {
     pub fn tensors(&self, settings: &Settings) -> Vec<TensorArgs> {
         let sizes = &self.network.sizes;
         let rank = if let NoiseForm::LowRank(rank) = settings.noise { rank } else { 0 };
-        let (matrices, (first, _)) = (sizes.matrices(), first_words(sizes, rank.max(1)));
+        let (matrices, signs) = (sizes.matrices(), SignWords::new(sizes, settings));
         let tensor = |(index, view): (usize, &crate::nn::parameters::View)| {
             let matrix = matrices.get(index);
             let vector = (index >= matrices.len()).then(|| Vector::ALL[index - matrices.len()]);
@@ -118,8 +92,8 @@ impl Forward {
                 len: view.len() as u32,
                 columns: view.shape.last().copied().unwrap_or(1) as u32,
                 index: index as u32,
-                first_word: first.get(index).copied().unwrap_or(0) as u32,
-                words: matrix.map_or(0, |m| (rank * (m.rows + m.columns)).div_ceil(64)) as u32,
+                first_word: signs.first.get(index).copied().unwrap_or(0) as u32,
+                words: signs.words.get(index).copied().unwrap_or(0) as u32,
                 factor: if rank > 0 { LowRank::factor(rank) } else { 1 },
                 layer: sizes.layer(index).map_or(super::kernels::GATE_BIASES, |layer| layer.index(sizes.layers) as u32),
                 is_vector: vector.is_some().into(),
@@ -145,6 +119,9 @@ impl Forward {
             |items: u32| Grid::Blocks { blocks: [items.div_ceil(256), n, 1], threads: [256, 1, 1], shared_bytes: 0 };
         let mut vector = 0;
         for t in tensors.iter().copied() {
+            if t.is_vector != 0 && work.sizes.perturbs_activations {
+                continue;
+            }
             if t.is_vector != 0 {
                 let launch = DrawVectors {
                     d: draws,
@@ -156,7 +133,7 @@ impl Forward {
                 };
                 launch.launch(k, pass, grid(t.len))?;
                 vector += 1;
-            } else if draws.is_low_rank != 0 {
+            } else if t.words > 0 {
                 let words = &mut work.signs;
                 DrawSigns { d: draws, t, pairs: n, words_per_pair, words }.launch(k, pass, grid(t.words))?;
             } else {
@@ -204,9 +181,16 @@ impl Forward {
             is_perturbed: rows.perturbed.is_some().into(),
             shift: rows.shift(),
             rank: rows.rank() as u32,
-            factor: if rows.rank() > 0 { LowRank::factor(rows.rank()) } else { 1 },
+            factor: match rows.perturbed {
+                Some((NoiseForm::LowRank(rank), _)) => LowRank::factor(rank),
+                Some((NoiseForm::Activations, _)) => ActivationSigns::magnitude(&sizes.matrix(0)),
+                _ => 1,
+            },
             words,
             vectors: first_elements(sizes).1 as u32,
+            perturbs_activations: rows.perturbs_activations().into(),
+            first_row: rows.first_row as u32,
+            members_per_pair: rows.per_pair,
             is_live: scales.is_live.into(),
             activation: scales.activation,
             mlp_activation: scales.mlp_activation,
@@ -221,11 +205,14 @@ impl Forward {
         let at = sizes.index(role, layer);
         let matrix = sizes.matrix(at);
         let unit = 1.0 / (1_u64 << (rows.shift() + input_shift)) as f32;
+        let first_word =
+            rows.perturbed.map_or(0, |(noise, _)| SignWords::of(sizes, noise, rows.of_pair).first[at]);
         MatrixArgs {
             outputs: matrix.rows as u32,
             inputs: matrix.columns as u32,
-            first_word: first_words(sizes, rows.rank().max(1)).0[at] as u32,
+            first_word: first_word as u32,
             scale: unit / (matrix.columns as f32).sqrt(),
+            magnitude: ActivationSigns::magnitude(&matrix),
         }
     }
 
@@ -301,15 +288,15 @@ impl Forward {
     }
 
     /// Computes the losses of rows, whose tokens, targets and noise are in the workspace. `shared` holds the weights of
-    /// all members, unless each has merged weights in the workspace; `shadows` holds the vectors. Fails if the device
-    /// fails.
+    /// all members, unless each has merged weights in the workspace; `shadows` holds the vectors. `inputs` receives the
+    /// inputs of all matrices. Fails if the device fails.
     pub fn losses(
         &self,
         pass: &mut Pass,
         rows: Rows,
         (shared, shadows): (&Slice<i8>, &Slice<f32>),
         work: &mut Work,
-        losses: Losses<'_>,
+        (losses, mut inputs): (Losses<'_>, Option<&mut InputSums<'_>>),
     ) -> Result<(), OpError> {
         let sizes = self.network.sizes;
         let Sizes { width, layers, .. } = sizes;
@@ -347,9 +334,14 @@ impl Forward {
         let mut embedded = hidden.part_mut(0..n * width)?;
         EmbedRows { p, w: of_embedding, rows: n32, stride, signs, weights, tokens, y: &mut embedded }
             .launch(k, pass, grid)?;
+        if let Some(inputs) = &mut inputs {
+            inputs.add_embeddings(pass, signs, tokens)?;
+            inputs.add(pass, (Role::Input, 0), signs, &embedded)?;
+        }
         let input_shift = if self.network.scales.is_live { rows.shift() } else { 0 };
         self.multiply(pass, rows, (Role::Input, 0), (&embedded, weights), &mut *sums)?;
         let w = self.matrix(rows, Role::Input, 0, input_shift);
+        perturb(&self.activations, pass, (rows, p, w), width, signs, sums)?;
         let positions = vector(Vector::Positions)?;
         let of_positions = noise.part(first[2]..noise.len())?;
         InputRows {
@@ -368,7 +360,16 @@ impl Forward {
         for layer in 0..layers {
             let normalised = y.part(0..n * width)?;
             self.project(pass, rows, layer, (&normalised, weights), &mut *sums)?;
-            let matrices = [Role::Query, Role::Key, Role::Value, Role::Gate].map(|r| self.matrix(rows, r, layer, 0));
+            let roles = [Role::Query, Role::Key, Role::Value, Role::Gate];
+            let matrices = roles.map(|role| self.matrix(rows, role, layer, 0));
+            for (at, w) in matrices.iter().take(3).enumerate() {
+                let end = sums.len();
+                let to = &mut sums.part_mut(at * width..end)?;
+                perturb(&self.activations, pass, (rows, p, *w), 3 * width, signs, to)?;
+            }
+            for role in roles {
+                inputs.as_mut().map_or(Ok(()), |inputs| inputs.add(pass, (role, layer), signs, &normalised))?;
+            }
             let part = |at: usize| sums.part(at * width..sums.len());
             let projections = [&*part(0)?, &*part(1)?, &*part(2)?];
             let gate = Gate {
@@ -383,14 +384,20 @@ impl Forward {
             AttentionRowsOut { p, rows: n32, output, x, y }.launch(k, pass, grid)?;
             self.multiply(pass, rows, (Role::Up, layer), (&*y.part(0..n * width)?, weights), &mut *sums)?;
             let w = self.matrix(rows, Role::Up, layer, 0);
+            perturb(&self.activations, pass, (rows, p, w), sizes.mlp_multiple * width, signs, sums)?;
+            inputs.as_mut().map_or(Ok(()), |inputs| inputs.add(pass, (Role::Up, layer), signs, y))?;
             let down = self.matrix(rows, Role::Down, layer, 0);
             GeluRows { p, w, down, rows: n32, signs, y, sums, hidden, along }.launch(k, pass, grid)?;
             let columns = sizes.mlp_multiple * width;
             self.multiply(pass, rows, (Role::Down, layer), (&*hidden.part(0..n * columns)?, weights), &mut *sums)?;
+            perturb(&self.activations, pass, (rows, p, down), width, signs, sums)?;
+            inputs.as_mut().map_or(Ok(()), |inputs| inputs.add(pass, (Role::Down, layer), signs, hidden))?;
             MlpRows { p, w: down, rows: n32, signs, along, sums, x, y }.launch(k, pass, grid)?;
         }
         self.multiply(pass, rows, (Role::Head, 0), (&*y.part(0..n * width)?, weights), &mut *sums)?;
         let w = self.matrix(rows, Role::Head, 0, 0);
+        perturb(&self.activations, pass, (rows, p, w), sizes.vocabulary, signs, sums)?;
+        inputs.as_mut().map_or(Ok(()), |inputs| inputs.add(pass, (Role::Head, 0), signs, y))?;
         let (adds, losses) = match losses {
             Losses::Members(of_members) => (1, of_members),
             Losses::Rows => (0, &mut **row_losses),

@@ -44,10 +44,16 @@ device_struct! {
         rank: u32,
         /// Factor of a low-rank perturbation
         factor: i32,
-        /// Words of low-rank signs of each pair
+        /// Words of signs of each pair
         words: u32,
         /// Elements of all vectors
         vectors: u32,
+        /// Whether activations are perturbed in place of weights
+        perturbs_activations: u32,
+        /// Row of the pair with which the rows of a member begin
+        first_row: u32,
+        /// Members that read the text of a pair: 2, or 1 for the unperturbed model
+        members_per_pair: u32,
         /// Whether every matrix has an effect
         is_live: u32,
         /// Scale after the input projection
@@ -70,10 +76,12 @@ device_struct! {
         outputs: u32,
         /// Columns of the matrix
         inputs: u32,
-        /// First word of its low-rank signs
+        /// First word of its signs
         first_word: u32,
         /// Scale of the integer sums
         scale: f32,
+        /// Magnitude of a perturbation of the sums
+        magnitude: i32,
     }
 }
 
@@ -122,9 +130,9 @@ device_struct! {
         columns: u32,
         /// Index among all tensors
         index: u32,
-        /// First word of its low-rank signs
+        /// First word of its signs
         first_word: u32,
-        /// Words of its low-rank signs
+        /// Words of its signs
         words: u32,
         /// Factor of its low-rank perturbation
         factor: i32,
@@ -168,7 +176,7 @@ kernels! {
         #[block(256)]
         fn shift_weights as ShiftWeights(n: Size<u32>, shift: Size<u32>, weights: In<i8>, shifted: InOut<i8>);
 
-        /// Draws the signs of the low-rank perturbation of a tensor, a thread per word. Items: words.
+        /// Draws the signs of a matrix, a thread per word. Items: words.
         #[block(256)]
         fn draw_signs as DrawSigns(d: Size<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, words_per_pair: Size<u32>, words: InOut<u64>);
 
@@ -280,5 +288,43 @@ kernels! {
             s: Size<StepArgs>, t: Size<TensorArgs>, z: In<i64>, roots: In<f32>, frozen: In<u8>, shadows: InOut<f32>, weights: InOut<i8>,
             first: InOut<f32>, second: InOut<f32>, counts: InOut<u64>
         );
+    }
+}
+
+device_struct! {
+    /// Rows of the unperturbed model whose inputs are added to weighted sums.
+    pub struct InputRowsArgs {
+        /// Number of pairs
+        pairs: u32,
+        /// First of these pairs in the population
+        first_pair: u32,
+        /// Rows of each pair
+        rows: u32,
+        /// Row of the pair with which they begin
+        first_row: u32,
+        /// Words of signs of each pair
+        words: u32,
+    }
+}
+
+kernels! {
+    /// Perturbed activations, and their weighted sums.
+    pub struct ActivationKernels in "evolution/activations.cu" using [PassArgs, MatrixArgs, Draws, TensorArgs, InputRowsArgs] with [CONSTANTS] {
+        /// Adds the perturbation to the sums of a product, a thread per sum; rows are `stride` sums apart. Items: sums.
+        #[block(256)]
+        fn perturb_sums as PerturbSums(p: Size<PassArgs>, w: Size<MatrixArgs>, rows: Size<u32>, stride: Size<u32>, signs: In<u64>, sums: InOut<i32>);
+
+        /// Adds the weighted products of signs and inputs to the sums of a matrix, a thread per weight. Items: weights.
+        #[block(256)]
+        fn sum_inputs as SumInputs(r: Size<InputRowsArgs>, t: Size<TensorArgs>, signs: In<u64>, pair_weights: In<i64>, x: In<i8>, z: InOut<i64>);
+
+        /// Adds the weighted signs of the embedding to the rows of their tokens, a thread per feature. Items: features.
+        #[block(256)]
+        fn sum_embeddings as SumEmbeddings(r: Size<InputRowsArgs>, t: Size<TensorArgs>, signs: In<u64>, pair_weights: In<i64>, tokens: In<u16>, z: InOut<i64>);
+
+        /// Adds the weighted signs of a matrix to the sums of a vector that is added to its outputs, a thread per element. The element
+        /// repeats after `period` rows. Items: elements.
+        #[block(256)]
+        fn sum_outputs as SumOutputs(r: Size<InputRowsArgs>, t: Size<TensorArgs>, outputs: Size<u32>, period: Size<u32>, start: Size<u32>, signs: In<u64>, pair_weights: In<i64>, z: InOut<i64>);
     }
 }

@@ -4,9 +4,13 @@ use crate::{
     buffers,
     gpu::{Buf, Gpu},
     kinds::evolution::{
-        model::{Sizes, Vector},
+        activation_noise::ActivationSigns,
+        model::{Matrix, Sizes, Vector},
+        network::Network,
         strategy::{NoiseForm, Settings},
     },
+    nn::parameters::ParameterMap,
+    sim::{Buffers as _, MemoryReport},
 };
 use std::sync::Arc;
 
@@ -85,8 +89,10 @@ pub struct WorkSizes {
     pub sequences: usize,
     /// Rows of a workspace.
     pub rows: usize,
-    /// Words of low-rank signs of each pair; 0 with full rank.
+    /// Words of signs of each pair; 0 with full rank.
     pub words: usize,
+    /// Whether signs perturb activations.
+    pub perturbs_activations: bool,
     /// Rank of the perturbations; 0: full.
     pub rank: usize,
 }
@@ -94,24 +100,24 @@ pub struct WorkSizes {
 impl WorkSizes {
     /// Returns the sizes for a population of `pairs` pairs.
     pub fn of(sizes: &Sizes, len: usize, settings: &Settings, pairs: usize) -> Self {
-        let (rank, words) = match settings.noise {
-            NoiseForm::FullRank(_) => (0, 0),
-            NoiseForm::LowRank(rank) => (rank, first_words(sizes, rank).1),
-        };
+        let rank = if let NoiseForm::LowRank(rank) = settings.noise { rank } else { 0 };
+        let words = SignWords::new(sizes, settings).total;
         let noise_bytes = if words == 0 { 2 * len } else { 8 * words };
         let most = (ROW_BYTES / row_bytes(sizes, rank)).min(MAX_ROWS).min(MAX_BLOCKS * sizes.steps);
         let sequences = settings.sequences.min((most / (2 * sizes.steps)).max(1));
         let together =
             (most / (2 * sequences * sizes.steps)).min(NOISE_BYTES / noise_bytes).clamp(1, pairs.min(MAX_BLOCKS / 2));
         let rows = 2 * together * sequences * sizes.steps;
-        Self { sizes: *sizes, len, pairs: together, sequences, rows, words, rank }
+        let perturbs_activations = settings.noise == NoiseForm::Activations;
+        Self { sizes: *sizes, len, pairs: together, sequences, rows, words, perturbs_activations, rank }
     }
 
     /// Returns the sizes for the unperturbed model alone.
     pub fn alone(sizes: &Sizes, len: usize) -> Self {
         let most = (ROW_BYTES / row_bytes(sizes, 0)).min(MAX_ROWS / 8);
         let sequences = (most / sizes.steps).max(1);
-        Self { sizes: *sizes, len, pairs: 1, sequences, rows: sequences * sizes.steps, words: 1, rank: 0 }
+        let rows = sequences * sizes.steps;
+        Self { sizes: *sizes, len, pairs: 1, sequences, rows, words: 1, perturbs_activations: false, rank: 0 }
     }
 
     /// Returns the number of integer sums that a row has in its widest product.
@@ -121,16 +127,37 @@ impl WorkSizes {
     }
 }
 
-/// Returns the first word of the low-rank signs of each matrix, and the number of words of a pair.
-pub fn first_words(sizes: &Sizes, rank: usize) -> (Vec<usize>, usize) {
-    let mut all = 0;
-    let first = |matrix: crate::kinds::evolution::model::Matrix| {
-        let first = all;
-        all += (rank * (matrix.rows + matrix.columns)).div_ceil(64);
-        first
-    };
-    let firsts = sizes.matrices().into_iter().map(first).collect();
-    (firsts, all)
+/// Places of the signs of a pair.
+#[derive(Clone, Debug, Default)]
+pub struct SignWords {
+    /// First word of each matrix.
+    pub first: Vec<usize>,
+    /// Number of words of each matrix.
+    pub words: Vec<usize>,
+    /// Number of words of a pair; 0 with full rank.
+    pub total: usize,
+}
+
+impl SignWords {
+    /// Returns the places for the settings of a strategy.
+    pub fn new(sizes: &Sizes, settings: &Settings) -> Self {
+        Self::of(sizes, settings.noise, settings.sequences * sizes.steps)
+    }
+
+    /// Returns the places for pairs of `rows` rows.
+    pub fn of(sizes: &Sizes, noise: NoiseForm, rows: usize) -> Self {
+        let signs = |matrix: Matrix| match noise {
+            NoiseForm::FullRank(_) => 0,
+            NoiseForm::LowRank(rank) => rank * (matrix.rows + matrix.columns),
+            NoiseForm::Activations => rows * ActivationSigns::outputs(&matrix),
+        };
+        let words: Vec<usize> = sizes.matrices().into_iter().map(|matrix| signs(matrix).div_ceil(64)).collect();
+        let first = words.iter().scan(0, |all, words| {
+            *all += words;
+            Some(*all - words)
+        });
+        Self { first: first.collect(), total: words.iter().sum(), words }
+    }
 }
 
 /// Returns the first element of each vector among all vectors, and the number of elements of all vectors.
@@ -150,11 +177,11 @@ buffers! {
     /// Workspace of the rows that are evaluated together.
     pub struct Work(gpu: Arc<Gpu>, s: WorkSizes) {
         "draws" {
-            /// Low-rank signs, `[pairs, words]`.
-            pub signs: Buf<u64> = Workspace "low-rank signs" (s.pairs * s.words).max(1);
+            /// Signs of low-rank perturbations or of activations, `[pairs, words]`.
+            pub signs: Buf<u64> = Workspace "signs" (s.pairs * s.words).max(1);
             /// Merged weights, `[members, parameters]`.
             pub merged: Buf<i8> = Workspace "merged weights" if s.words == 0 { 2 * s.pairs * s.len } else { 1 };
-            /// Perturbations of vectors, `[pairs, elements]`.
+            /// Perturbations of vectors, `[pairs, elements]`; 0 if activations are perturbed.
             pub noise: Buf<i8> = Workspace "noise of vectors" s.pairs * first_elements(&s.sizes).1;
             /// Tokens of pairs.
             pub tokens: Buf<u16> = Workspace "tokens" s.rows;
@@ -188,4 +215,22 @@ buffers! {
             pub sizes: WorkSizes = *s;
         }
     }
+}
+
+/// Returns the sizes of the state.
+pub fn state_sizes(network: &Network, map: &ParameterMap, pairs: usize, moments: usize) -> StateSizes {
+    StateSizes { len: map.len(), tensors: map.views().len(), layers: network.sizes.layers + 2, pairs, moments }
+}
+
+/// Predicts the memory of a population.
+pub fn predict(
+    network: &Network,
+    map: &ParameterMap,
+    settings: &Settings,
+    (pairs, moments): (usize, usize),
+) -> MemoryReport {
+    let mut report = State::predict(&state_sizes(network, map, pairs, moments));
+    let work = Work::predict(&WorkSizes::of(&network.sizes, map.len(), settings, pairs));
+    work.iter().for_each(|held| report.add(held.owner, held.name, held.place, held.bytes));
+    report
 }

@@ -11,21 +11,29 @@
 //! | [`memory`] | device buffers, and how many members are evaluated together |
 //! | [`forward`] | launches of a forward pass |
 //! | [`attention`] | launches of linear attention |
+//! | [`activations`] | launches for perturbed activations |
+//! | [`rows`] | rows of a pass, and their perturbation |
 //! | [`update`] | launches of an update |
 //! | [`backend`] | backend of the simulation |
 
+pub mod activations;
 pub mod attention;
 pub mod backend;
 pub mod forward;
 pub mod kernels;
 pub mod memory;
+pub mod rows;
 pub mod update;
 
 use crate::{gpu::ModuleSpec, nn::gemm::cuda::MmaKernels, nn::gemm::cuda::SimtKernels};
 
 /// Modules of the kind.
-pub const MODULES: &[ModuleSpec] =
-    &[kernels::PopulationKernels::SPEC, kernels::AttentionKernels::SPEC, kernels::UpdateKernels::SPEC];
+pub const MODULES: &[ModuleSpec] = &[
+    kernels::PopulationKernels::SPEC,
+    kernels::AttentionKernels::SPEC,
+    kernels::ActivationKernels::SPEC,
+    kernels::UpdateKernels::SPEC,
+];
 
 /// Modules of other folders that a generation loads.
 pub const SHARED: &[ModuleSpec] = &[MmaKernels::S8, SimtKernels::SPEC];

@@ -68,6 +68,8 @@ impl Update<'_> {
                 NoiseForm::FullRank(_) => {
                     SumFullRank { d, t, pairs, pair_weights, z }.launch(kernels, pass, grid)?;
                 }
+                // The inputs of the unperturbed model are added by the forward pass.
+                NoiseForm::Activations => {}
                 NoiseForm::LowRank(_) if t.is_vector != 0 => {
                     SumVectorSigns { d, t, pairs, pair_weights, z }.launch(kernels, pass, grid)?;
                 }
