@@ -44,7 +44,7 @@ struct Member {
 __device__ inline Member member_of(const PassArgs& p, const u64* signs, unsigned int row) {
     Member m;
     m.index = row / p.rows;
-    m.pair = m.index / p.members_per_pair;
+    m.pair = p.members_per_pair == 2 ? m.index / 2 : m.index;
     m.sign = !p.is_perturbed ? 0 : m.index % 2 ? -1 : 1;
     m.words = p.rank || p.perturbs_activations ? signs + (u64)m.pair * p.words : signs;
     return m;

@@ -36,8 +36,19 @@ const CASES: &[&[&str]] = &[
     &["strategy.update=Momentum"],
     &["strategy.byte_residual=true"],
     &["strategy.noise=Activations"],
-    &["strategy.noise=Activations", "strategy.sequences=3", "model.width=22", "model.hidden_factor=3", "model.layers=1"],
-    &["strategy.noise=Activations", "model.scales=SeedFaithful", "model.attention=DeltaNet(form: State32)", "strategy.texts=Shared"],
+    &[
+        "strategy.noise=Activations",
+        "strategy.sequences=3",
+        "model.width=22",
+        "model.hidden_factor=3",
+        "model.layers=1",
+    ],
+    &[
+        "strategy.noise=Activations",
+        "model.scales=SeedFaithful",
+        "model.attention=DeltaNet(form: State32)",
+        "strategy.texts=Shared",
+    ],
     &[
         "model.attention=Efla(form: State16)",
         "model.scales=SeedFaithful(residual: 16)",

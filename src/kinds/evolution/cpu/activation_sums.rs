@@ -56,7 +56,8 @@ impl Generation<'_> {
                 let list = vec![Member::UNPERTURBED; weights.len()];
                 let members = Members { weights: of_model, shift: 0, list: &list };
                 let of_pairs = starts.iter().flat_map(|starts| &starts[from..to]);
-                let tokens: Vec<u16> = of_pairs.flat_map(|start| &self.text[*start..][..sizes.steps]).copied().collect();
+                let tokens: Vec<u16> =
+                    of_pairs.flat_map(|start| &self.text[*start..][..sizes.steps]).copied().collect();
                 group.add_inputs(sizes, of_model, &tokens, &mut z);
                 let mut observe = |observed: Observation<'_>| group.add_observed(sizes, &observed, &mut z);
                 self.network.forward((&shared, members), &tokens, &mut [], &mut buffers, Some(&mut observe));
@@ -192,8 +193,13 @@ mod tests {
             add_outer_products(&mut z, &signs, &x, inputs, -3);
             for (i, z) in z.iter().enumerate() {
                 let (output, input) = (i / inputs, i % inputs);
-                let product = |row: usize| i64::from(signs[row * outputs + output]) * i64::from(x[row * inputs + input]);
-                assert_eq!(*z, 5 - 3 * (0..rows).map(product).sum::<i64>(), "{rows} rows, output {output}, input {input}");
+                let product =
+                    |row: usize| i64::from(signs[row * outputs + output]) * i64::from(x[row * inputs + input]);
+                assert_eq!(
+                    *z,
+                    5 - 3 * (0..rows).map(product).sum::<i64>(),
+                    "{rows} rows, output {output}, input {input}"
+                );
             }
         }
     }

@@ -80,12 +80,7 @@ impl InputSums<'_> {
     }
 
     /// Adds the embeddings of tokens. Fails if the device fails.
-    pub fn add_embeddings(
-        &mut self,
-        pass: &mut Pass,
-        signs: &Slice<u64>,
-        tokens: &Slice<u16>,
-    ) -> Result<(), GpuError> {
+    pub fn add_embeddings(&mut self, pass: &mut Pass, signs: &Slice<u64>, tokens: &Slice<u16>) -> Result<(), GpuError> {
         let (t, r) = (self.tensors[self.sizes.index(Role::Embedding, 0)], self.rows);
         let (grid, pair_weights) = (self.grid(r.rows * t.columns, 1), self.pair_weights);
         SumEmbeddings { r, t, signs, pair_weights, tokens, z: self.z }.launch(self.kernels, pass, grid)

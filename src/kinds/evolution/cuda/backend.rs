@@ -3,9 +3,10 @@
 use super::{
     activations::InputSums,
     forward::{Forward, Losses},
-    kernels::{Draws, InputRowsArgs, ShiftWeights, TensorArgs, UpdateKernels},
+    kernels::{Draws, InputRowsArgs, ShapingKernels, ShiftWeights, TensorArgs, UpdateKernels},
     memory::{State, Work, WorkSizes, state_sizes},
     rows::Rows,
+    shaping::shape,
     update::Update,
 };
 use crate::{
@@ -14,8 +15,8 @@ use crate::{
     kinds::{
         evolution::{
             backend::{
-                self as evolution, Batch, Counters, Decoder, GenerationInput, GenerationStats, IGNORED, LOSS_UNITS,
-                Outcome, Site, StateBuffer, StepStats, TextModel,
+                self as evolution, Batch, Counters, Decoder, GenerationInput, GenerationStats, Outcome, Site,
+                StateBuffer, StepStats, TextModel,
             },
             choices::{Generator, TextChoice},
             cpu::decoder::{Copied, Decoding, Model},
@@ -38,9 +39,10 @@ pub struct CudaBackend {
     gpu: Arc<Gpu>,
     network: Network,
     map: Arc<ParameterMap>,
-    forward: Forward,
+    pub(super) forward: Forward,
+    shaping: ShapingKernels,
     kernels: UpdateKernels,
-    state: State,
+    pub(super) state: State,
     work: Option<Work>,
     text: Option<(u64, Buf<u16>)>,
     n_pairs: usize,
@@ -78,6 +80,7 @@ impl CudaBackend {
         state.mean_squares.write(&vec![-1.0; lengths.len()])?;
         Ok(Self {
             forward: Forward::new(gpu, network, &map)?,
+            shaping: ShapingKernels::load(gpu)?,
             kernels: UpdateKernels::load(gpu)?,
             gpu: gpu.clone(),
             network,
@@ -189,12 +192,8 @@ impl CudaBackend {
         work: &mut Work,
         pass: &mut Pass,
     ) -> Result<GenerationStats, SimError> {
-        let GenerationInput { settings, course, frozen, .. } = *input;
-        let losses = self.state.losses.read_range(0..2 * course.pairs)?;
-        let losses: Vec<[i64; 2]> =
-            losses.chunks_exact(2).map(|pair| [pair[0].cast_signed(), pair[1].cast_signed()]).collect();
-        self.state.pair_weights.write_at(0, &settings.pair_weights(&losses))?;
-        self.state.frozen.write(&frozen.iter().map(|f| u8::from(*f)).collect::<Vec<u8>>())?;
+        let GenerationInput { settings, course, .. } = *input;
+        shape(&self.shaping, pass, (settings, course.pairs), &mut self.state)?;
         self.state.z.clear()?;
         let steps = settings.steps(course, self.updates + 1);
         let update = Update { settings, draws: self.draws(input), pairs: course.pairs, steps, tensors };
@@ -207,6 +206,9 @@ impl CudaBackend {
             }
         }
         update.apply(pass, &self.kernels, &mut self.state)?;
+        let losses = self.state.losses.read_range(0..2 * course.pairs)?;
+        let losses: Vec<[i64; 2]> =
+            losses.chunks_exact(2).map(|pair| [pair[0].cast_signed(), pair[1].cast_signed()]).collect();
         let (counts, roots) = (self.state.counts.read()?, self.state.roots.read()?);
         let change =
             |(counts, root): (&[u64], &f32)| TensorChange { changed: counts[0], saturated: counts[1], rms: *root };
@@ -286,6 +288,7 @@ impl evolution::Backend for CudaBackend {
             self.state.losses.clear()?;
         }
         self.upload(text)?;
+        self.state.frozen.write(&input.frozen.iter().map(|f| u8::from(*f)).collect::<Vec<u8>>())?;
         let mut work = self.workspace(settings)?;
         let tensors = self.forward.tensors(settings);
         let evaluated = self.evaluate_pairs(input, (done, &tensors), &mut work, pass);
@@ -412,38 +415,5 @@ impl language::Backend for CudaBackend {
         let is_used =
             |file: &str| file.starts_with("nn/gemm") || super::MODULES.iter().any(|module| module.file == file);
         self.gpu.kernel_facts().into_iter().filter(|kernel| is_used(kernel.file)).collect()
-    }
-}
-
-impl CudaBackend {
-    fn evaluate_with(
-        &self,
-        batches: &[Batch<'_>],
-        losses: &mut [f32],
-        work: &mut Work,
-        pass: &mut Pass,
-    ) -> Result<Outcome, SimError> {
-        let mut at = 0;
-        for batch in batches {
-            let per_call = (work.sizes.rows / batch.seq_len.max(1)).max(1) * batch.seq_len;
-            for (tokens, targets) in batch.tokens.chunks(per_call).zip(batch.targets.chunks(per_call)) {
-                if pass.is_stopping() {
-                    return Ok(Outcome::Stopped);
-                }
-                let narrow: Vec<u16> = tokens.iter().map(|token| *token as u16).collect();
-                let known: Vec<u16> = targets.iter().map(|target| (*target).max(0) as u16).collect();
-                work.tokens.write_at(0, &narrow)?;
-                work.targets.write_at(0, &known)?;
-                let rows = Rows::unperturbed(1, tokens.len());
-                let weights = (&*self.state.weights, &*self.state.shadows);
-                self.forward.losses(pass, rows, weights, work, (Losses::Rows, None))?;
-                let units = work.row_losses.read_range(0..tokens.len())?;
-                for ((loss, units), target) in losses[at..].iter_mut().zip(units).zip(targets) {
-                    *loss = if *target == IGNORED { 0.0 } else { units.cast_signed() as f32 / LOSS_UNITS };
-                }
-                at += tokens.len();
-            }
-        }
-        Ok(Outcome::Done)
     }
 }

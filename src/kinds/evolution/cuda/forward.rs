@@ -1,12 +1,12 @@
 //! Launches of a forward pass.
 
 use super::{
+    activations::{InputSums, perturb},
     attention::{Gate, StepBuffers},
     kernels::{
-        ActivationKernels, AttentionKernels, AttentionRowsOut, DrawSigns, DrawText, DrawVectors, Draws, EmbedRows, GeluRows, InputRows,
-        LossRows, MatrixArgs, MergeFullRank, MlpRows, PassArgs, PopulationKernels, TensorArgs,
+        ActivationKernels, AttentionKernels, AttentionRowsOut, DrawSigns, DrawText, DrawVectors, Draws, EmbedRows,
+        GeluRows, InputRows, LossRows, MatrixArgs, MergeFullRank, MlpRows, PassArgs, PopulationKernels, TensorArgs,
     },
-    activations::{InputSums, perturb},
     memory::{SignWords, Work, first_elements},
     rows::Rows,
 };
@@ -205,8 +205,7 @@ impl Forward {
         let at = sizes.index(role, layer);
         let matrix = sizes.matrix(at);
         let unit = 1.0 / (1_u64 << (rows.shift() + input_shift)) as f32;
-        let first_word =
-            rows.perturbed.map_or(0, |(noise, _)| SignWords::of(sizes, noise, rows.of_pair).first[at]);
+        let first_word = rows.perturbed.map_or(0, |(noise, _)| SignWords::of(sizes, noise, rows.of_pair).first[at]);
         MatrixArgs {
             outputs: matrix.rows as u32,
             inputs: matrix.columns as u32,

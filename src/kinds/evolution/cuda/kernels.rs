@@ -7,7 +7,7 @@ use crate::{
         layout::Constant,
     },
     kernels,
-    kinds::evolution::choices::Generator,
+    kinds::evolution::choices::{Generator, Shaping},
 };
 
 /// Largest rank of a perturbation.
@@ -25,7 +25,11 @@ pub const ADAM: u32 = 2;
 /// Value of `layer` in [`TensorArgs`] for the biases of the gates, of which each layer has one.
 pub const GATE_BIASES: u32 = u32::MAX;
 
-const CONSTANTS: &[Constant] = device_constants![MAX_RANK, SUM_OF_FOUR, TERNARY, MOMENTUM, ADAM, GATE_BIASES];
+const CENTRED_RANK: u32 = Shaping::CentredRank as u32;
+const SIGN: u32 = Shaping::Sign as u32;
+
+const CONSTANTS: &[Constant] =
+    device_constants![MAX_RANK, SUM_OF_FOUR, TERNARY, MOMENTUM, ADAM, GATE_BIASES, CENTRED_RANK, SIGN];
 
 device_struct! {
     /// Sizes and scales of a forward pass.
@@ -326,5 +330,22 @@ kernels! {
         /// repeats after `period` rows. Items: elements.
         #[block(256)]
         fn sum_outputs as SumOutputs(r: Size<InputRowsArgs>, t: Size<TensorArgs>, outputs: Size<u32>, period: Size<u32>, start: Size<u32>, signs: In<u64>, pair_weights: In<i64>, z: InOut<i64>);
+    }
+}
+
+kernels! {
+    /// Fitness shaping: weights of pairs from the losses of their members.
+    pub struct ShapingKernels in "evolution/shaping.cu" with [CONSTANTS] {
+        /// Ranks the fitness of pairs, or converts it, a thread per pair. Items: pairs.
+        #[block(256)]
+        fn rank_pairs as RankPairs(pairs: Size<u32>, shaping: Size<u32>, losses: In<u64>, shaped: InOut<f64>);
+
+        /// Computes mean and standard deviation in the order of the pairs, in one block. Items: pairs.
+        #[block(256)]
+        fn measure_fitness as MeasureFitness(pairs: Size<u32>, shaped: In<f64>, mean_deviation: InOut<f64>);
+
+        /// Computes the weights of pairs, a thread per pair. Items: pairs.
+        #[block(256)]
+        fn weigh_pairs as WeighPairs(pairs: Size<u32>, shaping: Size<u32>, clip: Size<f64>, shaped: In<f64>, mean_deviation: In<f64>, pair_weights: InOut<i64>);
     }
 }

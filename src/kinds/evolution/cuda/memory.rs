@@ -58,6 +58,10 @@ buffers! {
             pub shifted: Buf<i8> = Derived "shifted weights" s.len;
             /// Losses of all members, in units of 2^-24 nat.
             pub losses: Buf<u64> = Workspace "losses of members" 2 * s.pairs;
+            /// Rank or fitness of each pair.
+            pub shaped: Buf<f64> = Workspace "shaped fitness" s.pairs;
+            /// Mean and standard deviation of the shaped fitness.
+            pub mean_deviation: Buf<f64> = Workspace "mean and deviation of fitness" 2;
             /// Weights of the pairs, in units of 2^-20.
             pub pair_weights: Buf<i64> = Workspace "weights of pairs" s.pairs;
             /// Weighted sums of the perturbations, in units of 2^-20.

@@ -3,7 +3,7 @@
 //! A layer is computed for the rows of several members together. `nn::gemm` multiplies 8-bit integers: with low-rank
 //! noise all members share one multiplication by the unperturbed weights, to which the kernels add the perturbation;
 //! with full-rank noise each member has one by its merged weights. Losses of members are summed as integers on the
-//! device; the host shapes them once per generation.
+//! device, which also shapes them: within a generation nothing waits for the host.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -13,16 +13,20 @@
 //! | [`attention`] | launches of linear attention |
 //! | [`activations`] | launches for perturbed activations |
 //! | [`rows`] | rows of a pass, and their perturbation |
+//! | [`shaping`] | launches of fitness shaping |
 //! | [`update`] | launches of an update |
 //! | [`backend`] | backend of the simulation |
+//! | `evaluation` | losses of the unperturbed model |
 
 pub mod activations;
 pub mod attention;
 pub mod backend;
+mod evaluation;
 pub mod forward;
 pub mod kernels;
 pub mod memory;
 pub mod rows;
+pub mod shaping;
 pub mod update;
 
 use crate::{gpu::ModuleSpec, nn::gemm::cuda::MmaKernels, nn::gemm::cuda::SimtKernels};
@@ -32,6 +36,7 @@ pub const MODULES: &[ModuleSpec] = &[
     kernels::PopulationKernels::SPEC,
     kernels::AttentionKernels::SPEC,
     kernels::ActivationKernels::SPEC,
+    kernels::ShapingKernels::SPEC,
     kernels::UpdateKernels::SPEC,
 ];
 
