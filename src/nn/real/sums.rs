@@ -66,5 +66,13 @@ pub fn max<R: Real>(x: &[R]) -> R {
     for part in parts {
         (0..LANES).for_each(|l| lanes[l] = larger(lanes[l], part[l]));
     }
-    rest.iter().chain(&lanes).fold(R::neg_infinity(), |a, b| larger(a, *b))
+    // A fold over a chain is not inlined.
+    let mut largest = R::neg_infinity();
+    for x in rest {
+        largest = larger(largest, *x);
+    }
+    for lane in &lanes {
+        largest = larger(largest, *lane);
+    }
+    largest
 }
