@@ -71,7 +71,7 @@ extern "C" __global__ void sum_squares(TensorArgs t, const i64* __restrict__ z, 
         const i64 reduced = (i64)rint((double)z[t.start + i] / 1024.0);
         const u64 magnitude = reduced < 0 ? (u64)-reduced : (u64)reduced, square = magnitude * magnitude;
         low += square & 0xffffffffull;
-        high += square >> 32;
+        high += (square >> 32) + (__umul64hi(magnitude, magnitude) << 32);
     }
     low = warp_sum(low);
     high = warp_sum(high);
