@@ -1,8 +1,9 @@
 // Epilogue of matrix multiplication: alpha, beta, bias, activation, residual, and rounding to the format of C. All gemm
 // kernels include it, so that all write the same results.
 #pragma once
+#include "nn/gemm_bytes.cuh"
 
-// Formats of C and of the epilogue's data, as in src/nn/gemm/cuda/mod.rs; C of integers is always s32.
+// Formats of C and of the epilogue's data, as in src/nn/gemm/cuda/types.rs; C of integers is s32, or OUT_BYTES.
 constexpr unsigned int OUT_F32 = 0, OUT_F16 = 1, OUT_BF16 = 2;
 constexpr unsigned int NO_ACTIVATION = 0, GELU_TANH = 1, GELU_ERF = 2, RELU = 3, RELU_SQUARED = 4;
 
@@ -315,7 +316,17 @@ __device__ __forceinline__ void finish(const GemmArgs& g, void* c, const Data& d
     write(g, c, at, x);
 }
 
-// Writes integer sums unchanged, or scaled as floats.
+// Writes N neighbours of a row of bytes.
+template <int N>
+__device__ __forceinline__ void write_bytes(const GemmArgs& g, void* c, unsigned long long at, const int (&sums)[N]) {
+    alignas(4) signed char y[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) y[i] = (signed char)byte_of(sums[i], g.alpha, g.beta, g.activation == GELU_TANH);
+    if (N == 4) *(char4*)((signed char*)c + at) = *(const char4*)y;
+    else ((signed char*)c)[at] = y[0];
+}
+
+// Writes integer sums unchanged, as bytes, or scaled as floats.
 template <int N>
 __device__ __forceinline__ void finish_sums(const GemmArgs& g, void* c, const Data& data, const Place& p, unsigned int row, unsigned int column, float (&x)[N]) {
     if (row < p.rows && column < g.n) finish(g, c, data, p, row, column, x);
@@ -323,6 +334,7 @@ __device__ __forceinline__ void finish_sums(const GemmArgs& g, void* c, const Da
 template <int N>
 __device__ __forceinline__ void finish_sums(const GemmArgs& g, void* c, const Data& data, const Place& p, unsigned int row, unsigned int column, int (&x)[N]) {
     if (row >= p.rows || column >= g.n) return;
+    if (g.out == OUT_BYTES) return write_bytes(g, c, p.c + row * g.ldc + column, x);
     if (!g.is_scaled) return finish(g, c, data, p, row, column, x);
     const float scale = data.row_scales ? data.row_scales[row] : 1.0f;
     alignas(16) float y[N];

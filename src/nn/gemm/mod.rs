@@ -15,6 +15,7 @@
 //! | `dx = dy W` | `Gemm::new(tokens, in, out)` |
 //! | `dz = (dy W) f′(z)` | the same with [`Epilogue::Gradient`] |
 //! | `dW += dyᵀ x` | `Gemm::new(out, in, tokens).transposed_a().scaled(1, 1)`, 16-bit operands into f32 |
+//! | 8-bit activations `q8(s f(c x Wᵀ))` of 8-bit operands | [`cpu::quantised`], [`cuda::CudaGemm::run_quantised`] with a [`Quantise`] |
 //! | scores of all heads of a sequence | a batch of heads: [`Layout::stride`] is the size of a head, `ld` the length of a token's queries, keys and values |
 //! | scores of all heads of all sequences | batches of heads: [`Layout::outer`] is the size of a sequence |
 //! | sums of values, weighted by scores | a batch of heads; C holds the heads side by side |
@@ -28,10 +29,12 @@ pub mod cuda;
 mod epilogue;
 mod grouped;
 mod layout;
+mod quantise;
 
 pub use epilogue::Epilogue;
 pub use grouped::{Scales, Split};
 pub use layout::{Layout, Order};
+pub use quantise::Quantise;
 
 /// Sizes, layouts and scales of a multiplication. `S` is the type of the sums.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -197,6 +200,9 @@ pub enum GemmError {
         /// Number of rows, or k.
         size: usize,
     },
+    /// The epilogue of bytes has scales of its own.
+    #[error("results of 8 bits need alpha 1 and beta 0: their epilogue has scales of its own")]
+    ScaledBytes,
     /// SwiGLU needs two columns per output, so it is not an epilogue.
     #[error("SwiGLU takes two columns: multiply with another epilogue, then use `nn::activation`")]
     SwiGlu,

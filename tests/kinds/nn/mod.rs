@@ -8,6 +8,7 @@ mod cuda_blocks;
 mod cuda_embedding;
 mod cuda_every_operation;
 mod cuda_gemm;
+mod cuda_gemm_bytes;
 mod cuda_gemm_groups;
 mod cuda_golden;
 pub mod cuda_optimizer;

@@ -22,24 +22,18 @@ use crate::{
         },
         language::cuda::error::OpError,
     },
-    nn::{
-        gemm::{
-            Epilogue, Gemm,
-            cuda::{CudaGemm, Options},
-        },
-        parameters::{ALIGN, ParameterMap},
-    },
+    nn::{gemm::cuda::CudaGemm, parameters::ParameterMap},
 };
 use std::sync::Arc;
 
 /// Kernels and sizes of a forward pass.
 pub struct Forward {
     pub(super) network: Network,
-    map: Arc<ParameterMap>,
+    pub(super) map: Arc<ParameterMap>,
     population: PopulationKernels,
     pub(super) attention: AttentionKernels,
     activations: ActivationKernels,
-    gemm: CudaGemm,
+    pub(super) gemm: CudaGemm,
 }
 
 /// Destination of the losses of rows.
@@ -215,77 +209,6 @@ impl Forward {
         }
     }
 
-    /// Returns the weights of a matrix and of all tensors after it.
-    fn weights_of<'a>(
-        &self,
-        weights: &'a Slice<i8>,
-        role: Role,
-        layer: usize,
-    ) -> Result<crate::gpu::View<'a, i8>, OpError> {
-        let view = self.map.views().nth(self.network.sizes.index(role, layer)).ok_or_else(OpError::no_matrix)?;
-        Ok(weights.part(view.start..weights.len())?)
-    }
-
-    /// Multiplies rows of activations by a matrix of shared or merged weights.
-    fn multiply(
-        &self,
-        pass: &mut Pass,
-        rows: Rows,
-        matrix: (Role, usize),
-        operands: (&Slice<i8>, &Slice<i8>),
-        sums: &mut Slice<i32>,
-    ) -> Result<(), OpError> {
-        let n = self.network.sizes.matrix(self.network.sizes.index(matrix.0, matrix.1)).rows;
-        self.multiply_into(pass, rows, matrix, operands, (sums, n, n))
-    }
-
-    /// Multiplies rows by the query, key and value matrices of a layer; writes `sums [rows, 3, H]`. Rows are read once
-    /// if the three matrices follow each other without a gap.
-    fn project(
-        &self,
-        pass: &mut Pass,
-        rows: Rows,
-        layer: usize,
-        operands: (&Slice<i8>, &Slice<i8>),
-        sums: &mut Slice<i32>,
-    ) -> Result<(), OpError> {
-        let width = self.network.sizes.width;
-        if (width * width).is_multiple_of(ALIGN) {
-            return self.multiply_into(pass, rows, (Role::Query, layer), operands, (sums, 3 * width, 3 * width));
-        }
-        for (at, role) in [Role::Query, Role::Key, Role::Value].into_iter().enumerate() {
-            let end = sums.len();
-            let to = &mut sums.part_mut(at * width..end)?;
-            self.multiply_into(pass, rows, (role, layer), operands, (to, width, 3 * width))?;
-        }
-        Ok(())
-    }
-
-    /// Multiplies rows by `n` rows of weights, beginning with those of a matrix; rows of sums are `apart` elements
-    /// apart.
-    fn multiply_into(
-        &self,
-        pass: &mut Pass,
-        rows: Rows,
-        (role, layer): (Role, usize),
-        (x, weights): (&Slice<i8>, &Slice<i8>),
-        (sums, n, apart): (&mut Slice<i32>, usize, usize),
-    ) -> Result<(), OpError> {
-        let sizes = &self.network.sizes;
-        let k = sizes.matrix(sizes.index(role, layer)).columns;
-        let weights = self.weights_of(weights, role, layer)?;
-        let mut gemm = if rows.is_merged() {
-            let mut gemm = Gemm::<i32>::new(rows.per_member, n, k).transposed_b().batch(rows.members);
-            (gemm.b.stride, gemm.c.stride) = (self.map.len(), rows.per_member * apart);
-            gemm
-        } else {
-            Gemm::<i32>::new(rows.all(), n, k).transposed_b()
-        };
-        gemm.c.ld = apart;
-        self.gemm.run(pass, &gemm, (x, &weights), sums, Epilogue::None, Options::default())?;
-        Ok(())
-    }
-
     /// Computes the losses of rows, whose tokens, targets and noise are in the workspace. `shared` holds the weights of
     /// all members, unless each has merged weights in the workspace; `shadows` holds the vectors. `inputs` receives the
     /// inputs of all matrices. Fails if the device fails.
@@ -381,12 +304,19 @@ impl Forward {
             let steps = StepBuffers { along, alphas, inverses, products, output };
             self.attend(pass, (p, n32), matrices, (signs, noise, gate), (y, projections), steps)?;
             AttentionRowsOut { p, rows: n32, output, x, y }.launch(k, pass, grid)?;
-            self.multiply(pass, rows, (Role::Up, layer), (&*y.part(0..n * width)?, weights), &mut *sums)?;
             let w = self.matrix(rows, Role::Up, layer, 0);
-            perturb(&self.activations, pass, (rows, p, w), sizes.mlp_multiple * width, signs, sums)?;
-            inputs.as_mut().map_or(Ok(()), |inputs| inputs.add(pass, (Role::Up, layer), signs, y))?;
             let down = self.matrix(rows, Role::Down, layer, 0);
-            GeluRows { p, w, down, rows: n32, signs, y, sums, hidden, along }.launch(k, pass, grid)?;
+            if let Some(inputs) = &mut inputs {
+                inputs.add(pass, (Role::Up, layer), signs, y)?;
+            }
+            let input = y.part(0..n * width)?;
+            if rows.rank() == 0 && !rows.perturbs_activations() {
+                self.hidden(pass, (rows, w), layer, (&*input, weights), hidden)?;
+            } else {
+                self.multiply(pass, rows, (Role::Up, layer), (&*input, weights), &mut *sums)?;
+                perturb(&self.activations, pass, (rows, p, w), sizes.mlp_multiple * width, signs, sums)?;
+                GeluRows { p, w, down, rows: n32, signs, y, sums, hidden, along }.launch(k, pass, grid)?;
+            }
             let columns = sizes.mlp_multiple * width;
             self.multiply(pass, rows, (Role::Down, layer), (&*hidden.part(0..n * columns)?, weights), &mut *sums)?;
             perturb(&self.activations, pass, (rows, p, down), width, signs, sums)?;

@@ -12,6 +12,7 @@
 //! | [`forward`] | launches of a forward pass |
 //! | [`attention`] | launches of linear attention |
 //! | [`activations`] | launches for perturbed activations |
+//! | `products` | matrix multiplications |
 //! | [`rows`] | rows of a pass, and their perturbation |
 //! | [`shaping`] | launches of fitness shaping |
 //! | [`update`] | launches of an update |
@@ -25,6 +26,7 @@ mod evaluation;
 pub mod forward;
 pub mod kernels;
 pub mod memory;
+mod products;
 pub mod rows;
 pub mod shaping;
 pub mod update;

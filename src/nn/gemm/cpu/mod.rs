@@ -32,11 +32,13 @@ mod memory;
 mod micro;
 mod pack;
 mod parts;
+mod quantised;
 
 pub use element::Element;
 pub use grouped::{groups, scaled};
 pub use micro::{Isa, Sum};
 pub use parts::{gemm_parts, groups_parts};
+pub use quantised::quantised;
 
 use super::{Epilogue, Gemm, GemmError, epilogue::Parts};
 use crate::nn::real::wide;

@@ -74,6 +74,6 @@ const fn scalar(format: Format) -> Scalar {
         Format::F32 => Scalar::F32,
         Format::F16 => Scalar::F16,
         Format::Bf16 => Scalar::Bf16,
-        Format::S8 => Scalar::S8,
+        Format::S8 | Format::Bytes => Scalar::S8,
     }
 }

@@ -16,6 +16,7 @@ mod kernels;
 mod library;
 mod modules;
 mod own;
+mod quantised;
 mod tile;
 pub mod tuning;
 mod types;

@@ -8,7 +8,7 @@ pub(super) fn mma(format: Format) -> ModuleSpec {
         Format::F32 => MmaKernels::TF32,
         Format::F16 => MmaKernels::F16,
         Format::Bf16 => MmaKernels::SPEC,
-        Format::S8 => MmaKernels::S8,
+        Format::S8 | Format::Bytes => MmaKernels::S8,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{
     num::elements::{Bf16, F16},
 };
 
-/// Element type of operands, or of C; for C, [`Format::S8`] stands for 32-bit integers.
+/// Element type of operands, or of C; for C, [`Format::S8`] stands for 32-bit integers and [`Format::Bytes`] for 8-bit ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// IEEE binary32, single precision.
@@ -17,6 +17,8 @@ pub enum Format {
     Bf16 = 2,
     /// Signed 8-bit integers.
     S8 = 3,
+    /// Signed 8-bit integers, rounded from scaled sums; for C only.
+    Bytes = 4,
 }
 
 impl Format {
@@ -25,7 +27,7 @@ impl Format {
         match self {
             Self::F32 => 4,
             Self::F16 | Self::Bf16 => 2,
-            Self::S8 => 1,
+            Self::S8 | Self::Bytes => 1,
         }
     }
 
