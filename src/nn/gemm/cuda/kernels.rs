@@ -115,6 +115,14 @@ kernels! {
             g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, bias: InAny, other: InAny, aux: InOutAny,
             row_scales: InAny, column_scales: InAny, offsets: InAny,
         );
+
+        /// Matrix multiplication of bytes by dot products of four, 128 × 128 elements of C per block, 8 × 8 per thread; k is
+        /// adjacent and rows are aligned.
+        #[block(256)]
+        fn gemm_dp4a as GemmDp4a(
+            g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, bias: InAny, other: InAny, aux: InOutAny,
+            row_scales: InAny, column_scales: InAny,
+        );
     }
 }
 

@@ -95,12 +95,14 @@ pub enum Implementation {
     Wmma,
     /// Kernel without tensor cores.
     Simt,
+    /// Kernel without tensor cores for bytes, with dot products of four.
+    Dp4a,
 }
 
 impl Implementation {
     /// All implementations, in the order of declaration.
-    pub const ALL: [Self; 6] =
-        [Self::CublasLt, Self::Wgmma, Self::LargeTiles, Self::SmallTiles, Self::Wmma, Self::Simt];
+    pub const ALL: [Self; 7] =
+        [Self::CublasLt, Self::Wgmma, Self::LargeTiles, Self::SmallTiles, Self::Wmma, Self::Simt, Self::Dp4a];
 
     /// Returns the backend of the implementation.
     pub const fn backend(self) -> Backend {
@@ -109,7 +111,7 @@ impl Implementation {
             Self::Wgmma => Backend::Wgmma,
             Self::LargeTiles | Self::SmallTiles => Backend::TensorCores,
             Self::Wmma => Backend::Wmma,
-            Self::Simt => Backend::Simt,
+            Self::Simt | Self::Dp4a => Backend::Simt,
         }
     }
 }
@@ -330,7 +332,7 @@ impl CudaGemm {
             Backend::Wgmma => Implementation::Wgmma,
             Backend::TensorCores => self.own.tile(call),
             Backend::Wmma => Implementation::Wmma,
-            Backend::Simt => Implementation::Simt,
+            Backend::Simt => OwnKernels::without_tensor_cores(call),
         };
         let wanted = options.backend.map(of);
         if options.is_required {
@@ -339,7 +341,7 @@ impl CudaGemm {
         let wanted = wanted.or_else(|| self.tuning.choice(&call.key()));
         let is_exact = call.formats.0 == Format::F32 && !call.tf32;
         let tensor_cores = [self.own.fastest(call), self.own.tile(call)].into_iter().filter(|_| !is_exact);
-        let own = tensor_cores.chain([Implementation::Simt]);
+        let own = tensor_cores.chain([OwnKernels::without_tensor_cores(call)]);
         wanted.into_iter().chain([Implementation::CublasLt]).chain(own).collect()
     }
 

@@ -3,7 +3,7 @@
 use super::{
     Backend, CudaGemmError, Format, Implementation, MmaKernels, Scale, SimtKernels, Tile, WgmmaKernels, WmmaKernels,
     call::Call,
-    kernels::{GemmLarge, GemmSimt, GemmSimtBytes, GemmSmall, GemmWmma},
+    kernels::{GemmDp4a, GemmLarge, GemmSimt, GemmSimtBytes, GemmSmall, GemmWmma},
     modules, wgmma,
 };
 use crate::gpu::{AnyMut, Buf, Gpu, GpuError, Pass};
@@ -118,6 +118,16 @@ impl OwnKernels {
         if tile == Tile::LARGE { Implementation::LargeTiles } else { Implementation::SmallTiles }
     }
 
+    /// Returns the faster kernel without tensor cores that can compute a call.
+    pub fn without_tensor_cores<S: Scale>(call: &Call<'_, S>) -> Implementation {
+        if Self::can_dp4a(call) { Implementation::Dp4a } else { Implementation::Simt }
+    }
+
+    /// Whether dot products of four bytes suffice: aligned rows of bytes with adjacent k, and no groups.
+    fn can_dp4a<S: Scale>(call: &Call<'_, S>) -> bool {
+        call.formats.0 == Format::S8 && call.split.is_none() && call.is_aligned()
+    }
+
     /// Multiplies into a row-major C. Fails if `by` does not support the call.
     pub fn run<S: Scale>(
         &self,
@@ -137,7 +147,10 @@ impl OwnKernels {
         let row_bytes = call.gemm.a.ld.max(call.gemm.b.ld).saturating_mul(format.bytes());
         let tile = match by {
             Implementation::Simt if row_bytes >= 1 << 28 => return unable("a row is longer than 256 MiB"),
-            Implementation::Simt => Tile::SIMT,
+            Implementation::Dp4a if !Self::can_dp4a(call) => {
+                return unable("dp4a needs aligned rows of bytes with adjacent k, and no groups");
+            }
+            Implementation::Simt | Implementation::Dp4a => Tile::SIMT,
             Implementation::Wmma if matches!(format, Format::F32 | Format::S8) => {
                 return unable("its operands are f16 or bf16");
             }
@@ -162,6 +175,10 @@ impl OwnKernels {
         let Call { a, b, bias, other, offsets, scales: [row_scales, column_scales], .. } = *call;
         let (c, aux) = (call.c.reborrow(), call.aux.reborrow());
         match by {
+            Implementation::Dp4a => {
+                let args = GemmDp4a { g, a, b, c, bias, other, aux, row_scales, column_scales };
+                args.launch(self.simt()?, pass, grid)?;
+            }
             Implementation::Simt if format == Format::S8 => {
                 let args = GemmSimtBytes { g, a, b, c, bias, other, aux, row_scales, column_scales, offsets };
                 args.launch(self.simt()?, pass, grid)?;

@@ -36,6 +36,7 @@ impl fmt::Display for Implementation {
             Self::SmallTiles => "mma_small",
             Self::Wmma => "wmma",
             Self::Simt => "simt",
+            Self::Dp4a => "dp4a",
         })
     }
 }
