@@ -10,7 +10,7 @@
 // Shifts the weights to units of the perturbation, a thread per weight. Items: weights.
 extern "C" __global__ void __launch_bounds__(256, 1) shift_weights(unsigned int n, unsigned int shift, const signed char* __restrict__ weights, signed char* __restrict__ shifted);
 
-// Draws the signs of the low-rank perturbation of a tensor, a thread per word. Items: words.
+// Draws the signs of a matrix, a thread per word. Items: words.
 extern "C" __global__ void __launch_bounds__(256, 1) draw_signs(Draws d, TensorArgs t, unsigned int pairs, unsigned int words_per_pair, unsigned long long* __restrict__ words);
 
 // Adds full-rank perturbations to the weights of both members of pairs, a thread per weight of a pair. Items:

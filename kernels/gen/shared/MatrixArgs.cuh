@@ -5,7 +5,8 @@
 struct alignas(4) MatrixArgs {
     unsigned int outputs; // Rows of the matrix
     unsigned int inputs; // Columns of the matrix
-    unsigned int first_word; // First word of its low-rank signs
+    unsigned int first_word; // First word of its signs
     float scale; // Scale of the integer sums
+    int magnitude; // Magnitude of a perturbation of the sums
 };
-static_assert(sizeof(MatrixArgs) == 16, "MatrixArgs: size");
+static_assert(sizeof(MatrixArgs) == 20, "MatrixArgs: size");

@@ -10,8 +10,11 @@ struct alignas(4) PassArgs {
     unsigned int shift; // Perturbations are scaled by 2^-shift
     unsigned int rank; // Rank of the perturbation; 0: full rank, or none
     int factor; // Factor of a low-rank perturbation
-    unsigned int words; // Words of low-rank signs of each pair
+    unsigned int words; // Words of signs of each pair
     unsigned int vectors; // Elements of all vectors
+    unsigned int perturbs_activations; // Whether activations are perturbed in place of weights
+    unsigned int first_row; // Row of the pair with which the rows of a member begin
+    unsigned int members_per_pair; // Members that read the text of a pair: 2, or 1 for the unperturbed model
     unsigned int is_live; // Whether every matrix has an effect
     float activation; // Scale after the input projection
     float mlp_activation; // Scale in the feed-forward layer
@@ -19,4 +22,4 @@ struct alignas(4) PassArgs {
     float residual; // Scale of attention
     float mlp_residual; // Scale of the feed-forward layer
 };
-static_assert(sizeof(PassArgs) == 60, "PassArgs: size");
+static_assert(sizeof(PassArgs) == 72, "PassArgs: size");

@@ -8,8 +8,8 @@ struct alignas(8) TensorArgs {
     unsigned int len; // Number of elements
     unsigned int columns; // Elements of a row
     unsigned int index; // Index among all tensors
-    unsigned int first_word; // First word of its low-rank signs
-    unsigned int words; // Words of its low-rank signs
+    unsigned int first_word; // First word of its signs
+    unsigned int words; // Words of its signs
     int factor; // Factor of its low-rank perturbation
     unsigned int layer; // Layer by which it is frozen
     unsigned int is_vector; // Whether it is a vector of f32

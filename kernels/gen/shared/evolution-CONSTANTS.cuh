@@ -7,3 +7,5 @@ constexpr unsigned int TERNARY = 1u;
 constexpr unsigned int MOMENTUM = 1u;
 constexpr unsigned int ADAM = 2u;
 constexpr unsigned int GATE_BIASES = 4294967295u;
+constexpr unsigned int CENTRED_RANK = 0u;
+constexpr unsigned int SIGN = 2u;
