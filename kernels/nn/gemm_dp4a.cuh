@@ -24,7 +24,11 @@ __device__ __forceinline__ void copy_lines(const signed char* from, unsigned lon
 }
 
 __device__ __forceinline__ void multiply_by_dp4a(const GemmArgs& g, const void* a, const void* b, void* c, const Data& all) {
-    __shared__ alignas(16) int left[DP4A_WORDS][DP4A_WIDE], right[DP4A_WORDS][DP4A_WIDE];
+    // Two tiles of operands, then 32 rows of sums.
+    __shared__ alignas(16) int memory[32 * DP4A_WIDE];
+    static_assert(2 * DP4A_WORDS <= 32, "operands fit");
+    int(&left)[DP4A_WORDS][DP4A_WIDE] = *(int(*)[DP4A_WORDS][DP4A_WIDE])memory;
+    int(&right)[DP4A_WORDS][DP4A_WIDE] = *(int(*)[DP4A_WORDS][DP4A_WIDE])(memory + DP4A_WORDS * DP4A_WIDE);
     const Place p = place_in_batch<DP4A_LINES, DP4A_LINES>(g, blockIdx.x);
     const signed char* rows = (const signed char*)a + p.a + p.row * g.lda;
     const signed char* columns = (const signed char*)b + p.b + p.column * g.ldb;
@@ -48,23 +52,17 @@ __device__ __forceinline__ void multiply_by_dp4a(const GemmArgs& g, const void* 
         }
         __syncthreads();
     }
-    const Data data = data_at(g, p, all);
+    // A thread has rows y and y + 64 and the three after each. One copy of the epilogue serves all passes.
+#pragma unroll 1
+    for (unsigned int pass = 0; pass < DP4A_LINES / 32; ++pass) {
+        if (y / 32 == pass % 2) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-        const unsigned int row = p.row + y + i % 4 + i / 4 * 64;
+            for (int i = 0; i < 4; ++i)
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const unsigned int column = p.column + x + 64 * half;
-            if (g.quads) {
-                alignas(16) int four[4] = {sums[i][4 * half], sums[i][4 * half + 1], sums[i][4 * half + 2], sums[i][4 * half + 3]};
-                finish_sums(g, c, data, p, row, column, four);
-            } else {
-#pragma unroll
-                for (int j = 0; j < 4; ++j) {
-                    int one[1] = {sums[i][4 * half + j]};
-                    finish_sums(g, c, data, p, row, column + j, one);
-                }
-            }
+                for (int j = 0; j < 8; ++j) memory[(y % 32 + i) * DP4A_WIDE + x + j % 4 + j / 4 * 64] = pass < 2 ? sums[i][j] : sums[i + 4][j];
         }
+        __syncthreads();
+        finish_rows<DP4A_LINES, DP4A_WIDE, 256>(g, c, all, p, memory, 32, 32 * pass);
+        __syncthreads();
     }
 }
