@@ -25,6 +25,8 @@ pub enum Role {
     To,
     /// Name of a node to which an item of another list belongs.
     OfNode,
+    /// Name of another node that an item refers to; empty for none. The item does not belong to the node.
+    OtherNode,
     /// Number of elements of a node.
     Size,
     /// Weight of each connection of an edge; a negative one inhibits.

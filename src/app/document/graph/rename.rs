@@ -13,7 +13,7 @@ use crate::{
 };
 use std::ops::Range;
 
-/// Updates the references to a node that was renamed since `before`: edges, items that belong to the node, queries, recorded
+/// Updates the references to a node that was renamed since `before`: edges, items that belong or refer to the node, queries, recorded
 /// probes, links, and interventions that set its parameters. Returns the old and the new name; `None` if no single node was
 /// renamed.
 pub fn follow(project: &mut Project, before: &Project) -> Option<(String, String)> {
@@ -57,6 +57,11 @@ fn follow_fields(params: &mut dyn Params, lists: GraphLists, old: &str, new: &st
                 params.set(&Change { id, value: Value::Text(new.to_owned()) });
             }
         }
+    }
+    let refers = |id: &_| params.spec(*id).is_some_and(|spec| spec.role == Role::OtherNode) && text(params, *id) == old;
+    let ids: Vec<_> = params.ids().into_iter().filter(refers).collect();
+    for id in ids {
+        params.set(&Change { id, value: Value::Text(new.to_owned()) });
     }
 }
 

@@ -77,6 +77,10 @@ fn all_references_follow_a_name() {
     let [column, ..] = Graph::of(&project.model).expect("a graph").nouns;
     let params = project.model.params_mut();
     let list = params.groups()[GraphLists::of(params).expect("lists").nodes].name;
+    let rule = path::parse(params, "projections.0.plasticity=RewardStdp").expect("a rule");
+    assert!(params.set(&rule));
+    let of_other = path::parse(params, "projections.0.plasticity.modulator=E").expect("a population");
+    assert!(params.set(&of_other));
     for group in [list_of(params, Role::Selections), list_of(params, Role::Interventions)] {
         params.push(group as u8);
     }
@@ -100,6 +104,7 @@ fn all_references_follow_a_name() {
     assert_eq!(said(Role::From), ["exc 1", "exc 1", "Population 2", "Population 2"]);
     assert_eq!(said(Role::To), ["exc 1", "Population 2", "exc 1", "Population 2"]);
     assert_eq!(said(Role::OfNode), ["exc 1"]);
+    assert_eq!(said(Role::OtherNode), ["exc 1"]);
     assert_eq!(said(Role::Query), [query("\"exc 1\"")]);
     assert_eq!(said(Role::Parameter), [format!("{list}.exc 1.size")]);
     assert_eq!(

@@ -26,25 +26,29 @@ pub(super) fn target(params: &dyn Params, of: ParamId) -> Option<&'static ParamS
     Some(spec)
 }
 
+/// Label of the choice of no node.
+const NO_NODE: &str = "None";
+
 /// Whether the text of a field with this role is chosen from a list.
 pub(super) const fn is_picked(role: Role) -> bool {
-    matches!(role, Role::Parameter | Role::From | Role::To | Role::OfNode)
+    matches!(role, Role::Parameter | Role::From | Role::To | Role::OfNode | Role::OtherNode)
 }
 
 /// Draws the picker of a field with a picked role. Returns the new value; `None` without a choice.
 pub(super) fn picker_ui(ui: &mut Ui, rows: &mut Rows<'_>, of: ParamId, name: &str, now: &str) -> Option<Value> {
     match rows.params.spec(of).map(|spec| spec.role) {
         Some(Role::Parameter) => parameter_ui(ui, rows, of, name, now),
-        _ => node_ui(ui, rows.params, name, now),
+        role => node_ui(ui, rows.params, (name, role == Some(Role::OtherNode)), now),
     }
 }
 
-/// Draws a drop-down of the names of all nodes. Returns the chosen name; `None` without a choice.
-fn node_ui(ui: &mut Ui, params: &dyn Params, name: &str, now: &str) -> Option<Value> {
+/// Draws a drop-down of the names of all nodes, and of an empty name if `may_be_none`. Returns the chosen name; `None` without a
+/// choice.
+fn node_ui(ui: &mut Ui, params: &dyn Params, (name, may_be_none): (&str, bool), now: &str) -> Option<Value> {
     let nodes = graph::edit::names(params);
     let is_known = nodes.iter().any(|node| node == now);
     let text = match now {
-        "" => RichText::new("Choose"),
+        "" => RichText::new(if may_be_none { NO_NODE } else { "Choose" }),
         _ if is_known => RichText::new(now),
         _ => RichText::new(now).color(Tokens::of(ui.ctx()).warn),
     };
@@ -52,6 +56,9 @@ fn node_ui(ui: &mut Ui, params: &dyn Params, name: &str, now: &str) -> Option<Va
     let list = ComboBox::from_id_salt(name).selected_text(text).width(ui.available_width()).truncate();
     let list = list.show_ui(ui, |ui| {
         widgets::raise_list(ui);
+        if may_be_none && ui.selectable_label(now.is_empty(), NO_NODE).clicked() {
+            chosen = Some(Value::Text(String::new()));
+        }
         for node in nodes {
             if ui.selectable_label(node == now, &node).clicked() {
                 chosen = Some(Value::Text(node));

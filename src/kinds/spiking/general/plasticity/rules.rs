@@ -197,7 +197,7 @@ params! {
         third_factor: f64 = 0.0,
 
         /// Population that modulates the third factor by its mean rate r in the last update interval; empty for none.
-        #[param(title = "Modulating population", apply = Rebuild)]
+        #[param(title = "Modulating population", role = Role::OtherNode, apply = Rebuild)]
         modulator: String = String::new(),
 
         /// Change of the third factor with the rate of the modulating population.
