@@ -199,7 +199,7 @@ fn parse(spec: &RequestSpec, words: &[String]) -> Result<Request, CliError> {
         let parsed = path::parse_value(&spec.params[at], &value).map_err(|why| usage(format!("--{name}: {why}")))?;
         if !spec.params[at].admits(&parsed) {
             let (low, high) = spec.params[at].hard;
-            return Err(usage(format!("--{name}: {value} is out of range; accepted is {low} to {high}")));
+            return Err(usage(format!("--{name}: {value} is out of range. Enter a value from {low} to {high}")));
         }
         request.values[at] = parsed;
     }

@@ -56,7 +56,7 @@ pub enum PathError {
         why: String,
     },
     /// The value is outside the accepted range.
-    #[error("{path} ({title}): {value} is out of range; accepted is {min} to {max}{unit}")]
+    #[error("{path} ({title}): {value} is out of range. Enter a value from {min} to {max}{unit}")]
     Range {
         /// Path of the parameter.
         path: String,

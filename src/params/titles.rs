@@ -233,8 +233,11 @@ mod tests {
         );
         assert_eq!(titled("`network.source=Balanced` in a.ron"), "Network › Source = Balanced random network in a.ron");
         let error = path::parse(project.model.params(), "lif.tau_m=-5").unwrap_err().to_string();
-        assert_eq!(error, "lif.tau_m (Membrane time constant): -5 ms is out of range; accepted is 0.1 to 10000 ms");
-        let shown = "LIF neuron › Membrane time constant: -5 ms is out of range; accepted is 0.1 to 10000 ms";
+        assert_eq!(
+            error,
+            "lif.tau_m (Membrane time constant): -5 ms is out of range. Enter a value from 0.1 to 10000 ms"
+        );
+        let shown = "LIF neuron › Membrane time constant: -5 ms is out of range. Enter a value from 0.1 to 10000 ms";
         assert_eq!(titled(&error), shown);
         for text in [".", "(a)... b.", "“Sugar”. Undo restores it", ". . ."] {
             assert_eq!(titled(text), text);

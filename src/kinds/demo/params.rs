@@ -267,7 +267,7 @@ mod tests {
             ("growth.rule.idle=true", "`idle` belongs to Age, and growth.rule is Load; set growth.rule=Age first"),
             ("growth.rule.Age.minimum=3", "set growth.rule=Age first"),
             ("growth.rule.minimun=3", "did you mean `growth.rule.minimum`?"),
-            ("growth.rule.minimum=3", "3 is out of range; accepted is 0 to 1"),
+            ("growth.rule.minimum=3", "3 is out of range. Enter a value from 0 to 1"),
             ("growth.rule=Load(minimum: 3)", "minimum: 3 is above 1"),
             ("growth.rule=Age(minimum: x)", "minimum: `x` is not a number"),
             ("growth.rule=Age(young: 1)", "Age has no `young`; it has minimum, idle"),
