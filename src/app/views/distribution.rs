@@ -78,8 +78,8 @@ impl Distribution {
         let n_bins = self.edges.len() - 1;
         let bins = (0..n_bins).rev();
         let rows = bins.clone().map(|b| AxisLabel { text: kit::value(self.edges[b].into()), color: None }).collect();
-        let columns =
-            self.rows.iter().map(|(step, _)| AxisLabel { text: kit::thousands(*step), color: None }).collect();
+        // The time axis below the cells takes the place of labels of columns.
+        let columns = vec![AxisLabel { text: String::new(), color: None }; self.rows.len()];
         let values = bins.flat_map(|b| self.rows.iter().map(move |(_, counts)| counts[b])).collect();
         let scale_colors = ScaleColors::Map(Colormap::Magma);
         self.heat = Some(Heatmap { rows, columns, values, scale_colors, span: None, is_log: self.is_log });
@@ -89,12 +89,10 @@ impl Distribution {
     fn heat_ui(&mut self, ui: &mut Ui, canvas: Rect, probe: &ProbeSpec, ctx: &ViewCtx<'_>) {
         let Some(heat) = &self.heat else { return };
         self.picture.fixed = ctx.color_scales.of(probe.name).range;
-        let titles = HeatmapTitles {
-            rows: title_of(probe),
-            columns: ctx.clock.base.singular().to_owned(),
-            values: "count".to_owned(),
-        };
-        let places = heat.places_titled(ui, canvas, titles);
+        let titles = HeatmapTitles { rows: title_of(probe), columns: String::new(), values: "count".to_owned() };
+        let above_axis = Rect::from_min_max(canvas.min, canvas.max - vec2(0.0, kit::TITLED_AXIS));
+        let places = heat.places_titled(ui, above_axis, titles);
+        self.time_axis(ui, places.cells, ctx);
         let response = ui.interact(places.cells, ui.scope_id().with("cells"), Sense::hover());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Histograms over time"));
         let hovered = response.hover_pos().and_then(|at| heat.at(&places, at));
@@ -103,6 +101,36 @@ impl Distribution {
             let bin = self.edges.len() - 2 - row;
             response.on_hover_text_at_pointer(self.text(probe, bin, column, ctx));
         }
+    }
+
+    /// Draws the time axis below the cells.
+    fn time_axis(&self, ui: &Ui, cells: Rect, ctx: &ViewCtx<'_>) {
+        let (Some((first, _)), Some((last, _))) = (self.rows.front(), self.rows.back()) else { return };
+        let (painter, font, base) = (ui.painter(), kit::small(ui), ctx.clock.base);
+        let secs = |step: u64| step as f64 * base.per_step();
+        let unit = kit::TimeUnit::of(base, secs(*last), secs(*last) - secs(*first));
+        painter.hline(cells.x_range(), cells.bottom(), (1.0, ctx.tokens.line));
+        let marks = kit::ticks(secs(*first) * unit.scale, secs(*last) * unit.scale, (cells.width() / 70.0) as usize);
+        for (mark, label) in marks.iter().zip(kit::tick_labels(&marks)) {
+            let x = cells.left() + self.column_of(mark / unit.scale / base.per_step()) * cells.width();
+            painter.vline(x, cells.bottom()..=cells.bottom() + 3.0, (1.0, ctx.tokens.text_sub));
+            let at = pos2(x, cells.bottom() + 4.0);
+            painter.text(at, Align2::CENTER_TOP, label, font.clone(), ctx.tokens.text_sub);
+        }
+        axes::x_title(painter, cells, &font, ctx.tokens, &unit.title(base));
+    }
+
+    /// Returns the position of a step among the columns, from 0 at the left edge to 1 at the right edge. A column is centred at its
+    /// step.
+    fn column_of(&self, step: f64) -> f32 {
+        let step_at = |i: usize| self.rows[i].0 as f64;
+        let next = self.rows.partition_point(|(at, _)| (*at as f64) < step).clamp(1, self.rows.len().max(2) - 1);
+        let within = match self.rows.len() {
+            0 | 1 => 0.0,
+            _ => (step - step_at(next - 1)) / (step_at(next) - step_at(next - 1)).max(1.0),
+        };
+        let column = if self.rows.len() > 1 { (next - 1) as f64 + within } else { 0.0 };
+        ((column + 0.5) / self.rows.len().max(1) as f64).clamp(0.0, 1.0) as f32
     }
 
     fn text(&self, probe: &ProbeSpec, bin: usize, row: usize, ctx: &ViewCtx<'_>) -> String {
@@ -248,6 +276,16 @@ impl ProbeContents for Distribution {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_at_the_columns_of_their_steps() {
+        let mut view = Distribution::default();
+        view.rows = [10, 20, 40, 50].into_iter().map(|step| (step, vec![])).collect();
+        let at = [10.0, 20.0, 30.0, 50.0].map(|step| view.column_of(step));
+        assert_eq!(at, [0.125, 0.375, 0.5, 0.875]);
+        view.rows.truncate(1);
+        assert_eq!(view.column_of(10.0), 0.5);
+    }
 
     #[test]
     fn a_long_run_is_thinned_evenly() {
