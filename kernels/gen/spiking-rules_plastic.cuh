@@ -38,5 +38,11 @@ extern "C" __global__ void __launch_bounds__(512, 1) step_rules_plastic_persiste
 // Sets the weights of a plastic projection to their start values. Items: synapses.
 extern "C" __global__ void __launch_bounds__(256, 1) start_rules_weights(unsigned int index, unsigned int projection, unsigned long long synapses, const RulesPlastic* __restrict__ plastic, const RulesProjection* __restrict__ projections, const unsigned char* __restrict__ weights, float* __restrict__ plastic_weights);
 
+// Adds the absolute weights of a plastic projection to the sums of their postsynaptic neurons, as integers. Items: synapses.
+extern "C" __global__ void __launch_bounds__(256, 1) sum_rules_inputs(unsigned int index, unsigned int projection, unsigned long long synapses, float scale, const RulesPlastic* __restrict__ plastic, const RulesProjection* __restrict__ projections, const unsigned int* __restrict__ words, const float* __restrict__ plastic_weights, unsigned long long* __restrict__ input_sums);
+
+// Multiplies the weights of a plastic projection by the factors of their postsynaptic neurons. Items: synapses.
+extern "C" __global__ void __launch_bounds__(256, 1) scale_rules_inputs(unsigned int index, unsigned int projection, unsigned long long synapses, const RulesPlastic* __restrict__ plastic, const RulesProjection* __restrict__ projections, const unsigned int* __restrict__ words, const float* __restrict__ factors, float* __restrict__ plastic_weights);
+
 // Brings all rows of a plastic projection up to date. Items: synapses.
 extern "C" __global__ void __launch_bounds__(256, 1) update_rules_rows(unsigned int index, unsigned int projection, unsigned int n_rows, unsigned int to, float gain, const RulesProjection* __restrict__ projections, const unsigned long long* __restrict__ starts, const unsigned int* __restrict__ words, const RulesPlastic* __restrict__ plastic, const unsigned int* __restrict__ incoming, const float* __restrict__ decays, RulesRowState* __restrict__ rows, unsigned long long* __restrict__ heads, unsigned long long* __restrict__ entries, float* __restrict__ seconds, float* __restrict__ plastic_weights, float* __restrict__ eligibility, unsigned long long* __restrict__ weight_hash);

@@ -38,6 +38,33 @@ extern "C" __global__ void __launch_bounds__(256, 1)
     }
 }
 
+// Adds the absolute weights of a plastic projection to the sums of their postsynaptic neurons, as integers in units of 1 / scale, so
+// that the order of the additions does not matter. A thread takes every gridDim.x * blockDim.x-th synapse.
+extern "C" __global__ void __launch_bounds__(256, 1)
+    sum_rules_inputs(unsigned int index, unsigned int projection, unsigned long long synapses, float scale, const RulesPlastic* __restrict__ plastic,
+                     const RulesProjection* __restrict__ projections, const unsigned int* __restrict__ words, const float* __restrict__ plastic_weights,
+                     unsigned long long* __restrict__ input_sums) {
+    const unsigned int* const own = words + projections[projection].words;
+    const float* const weights = plastic_weights + plastic[index].weights;
+    for (unsigned long long at = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; at < synapses; at += (unsigned long long)gridDim.x * blockDim.x)
+        atomicAdd(input_sums + (own[at] & ((1u << TARGET_BITS) - 1)), (unsigned long long)(fabsf(weights[at]) * scale));
+}
+
+// Multiplies the weights of a plastic projection by the factors of their postsynaptic neurons, up to the maximum weight. A thread
+// takes every gridDim.x * blockDim.x-th synapse.
+extern "C" __global__ void __launch_bounds__(256, 1)
+    scale_rules_inputs(unsigned int index, unsigned int projection, unsigned long long synapses, const RulesPlastic* __restrict__ plastic,
+                       const RulesProjection* __restrict__ projections, const unsigned int* __restrict__ words, const float* __restrict__ factors,
+                       float* __restrict__ plastic_weights) {
+    const unsigned int* const own = words + projections[projection].words;
+    const RulesPlastic& of = plastic[index];
+    for (unsigned long long at = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; at < synapses; at += (unsigned long long)gridDim.x * blockDim.x) {
+        const float w = plastic_weights[of.weights + at];
+        const float size = rules::bounded(fabsf(w) * factors[own[at] & ((1u << TARGET_BITS) - 1)], of.w_max);
+        plastic_weights[of.weights + at] = __uint_as_float(__float_as_uint(size) | (__float_as_uint(w) & 0x80000000u));
+    }
+}
+
 // Brings all rows of a plastic projection to a synapse time, one warp per row.
 extern "C" __global__ void __launch_bounds__(256, 1)
     update_rules_rows(unsigned int index, unsigned int projection, unsigned int n_rows, unsigned int to, float gain, const RulesProjection* __restrict__ projections,

@@ -10,6 +10,7 @@ pub mod csr;
 pub mod edge_columns;
 pub mod fuzz_entry;
 pub mod generate;
+pub mod images;
 pub mod import;
 pub mod input_file;
 pub mod samples;

@@ -2,17 +2,17 @@
 //! network from rules gives one file per projection, whose indices are those of the neurons within the two populations;
 //! other networks give one file.
 //!
-//! A run folder holds no connections, so they are made again from its project and seed, with the weights at step 0 also of plastic
-//! projections. Rows are read one presynaptic neuron at
-//! a time, and no simulation is started: the required memory is that of the input files and of a row group, and for a fixed
-//! in-degree that of one projection.
+//! A run folder holds no connections, so they are made again from its project and seed. Weights of plastic projections are those of
+//! the last checkpoint, or those at step 0 if the run has none. Rows are read one presynaptic neuron at a time, and no simulation is
+//! started: the required memory is that of the input files and of a row group; for a fixed in-degree that of one projection; and for
+//! learned weights also that of the checkpoint.
 
-use super::{FileNames, Outputs, at, parquet::column};
+use super::{FileNames, Outputs, at, checkpoint::last_snapshot, parquet::column};
 use crate::{
     data::edge_columns::{DELAY_MS, POST, PRE, WEIGHT, WEIGHT_EXPONENT, WEIGHT_UNIT},
     kinds::Prepared,
-    project::RunFolder,
-    sim::{Connectivity, EdgeList, Progress, SYNAPSES, SimError},
+    project::{RunFolder, read_meter::ReadMeter},
+    sim::{Connectivity, EdgeList, Progress, SYNAPSES, SimError, Snapshot},
 };
 use parquet::{
     basic::Compression,
@@ -39,14 +39,21 @@ pub(super) fn why_not(run: &RunFolder) -> Option<&'static str> {
     }
 }
 
-pub(super) fn write(run: &RunFolder, names: &FileNames, progress: &Progress, outputs: &mut Outputs) -> io::Result<()> {
+pub(super) fn write(
+    run: &RunFolder,
+    names: &FileNames,
+    (progress, meter): (&Progress, &ReadMeter),
+    outputs: &mut Outputs,
+) -> io::Result<()> {
     let mut project = run.project().map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why.to_string()))?;
     project.seed = run.manifest.setup_seed;
     let prepared = project.model.prepare(&run.build_context(&project), progress).map_err(from_sim)?;
     let lists = project.model.edge_lists();
     let paths = paths(names, &lists);
+    let has_checkpoint = !run.manifest.checkpoints.is_empty();
+    let state = has_checkpoint.then(|| last_snapshot(run, meter)).transpose()?.map(|(_, state)| state);
     for (i, path) in paths.iter().enumerate() {
-        let part = Part { i, n: lists.len(), progress };
+        let part = Part { i, n: lists.len(), state: state.as_ref(), progress };
         write_list(&*prepared, &part, path, outputs)?;
     }
     Ok(())
@@ -73,6 +80,8 @@ struct Part<'a> {
     i: usize,
     /// Number of edge lists.
     n: usize,
+    /// State of the last checkpoint; `None` without checkpoints.
+    state: Option<&'a Snapshot>,
     progress: &'a Progress,
 }
 
@@ -84,7 +93,7 @@ impl Part<'_> {
 }
 
 fn write_list(prepared: &dyn Prepared, part: &Part<'_>, path: &Path, outputs: &mut Outputs) -> io::Result<()> {
-    let list = prepared.edge_list(part.i, part.progress).map_err(from_sim)?;
+    let list = prepared.edge_list(part.i, part.state, part.progress).map_err(from_sim)?;
     let file = outputs.create(path)?;
     let failed = |error| at(path)(io::Error::other(error));
     let mut writer = EdgeWriter::new(file, &list).map_err(failed)?;

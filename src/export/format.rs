@@ -88,8 +88,8 @@ impl Format {
             }
             Self::Newick => "Lineages in the Newick format: a tree per founder, branch lengths in steps",
             Self::Edges => {
-                "Edge lists in Parquet with pre, post, w, delay_ms, made again from the project, with the weights at step 0: one \
-                 file, or one per projection, which networks from files read"
+                "Edge lists in Parquet with pre, post, w, delay_ms, made again from the project; weights that learn are those of the \
+                 last checkpoint, or those at step 0: one file, or one per projection, which networks from files read"
             }
         }
     }

@@ -147,7 +147,7 @@ pub fn export_job(
         Format::Safetensors => checkpoint::write(run, &names.main, &meter, &mut outputs),
         Format::HuggingFace => hugging_face::write(run, &names.main, &meter, &mut outputs),
         Format::Newick => newick::write(&trials, &names, &mut outputs),
-        Format::Edges => edges::write(run, &names, progress, &mut outputs),
+        Format::Edges => edges::write(run, &names, (progress, &meter), &mut outputs),
     };
     // A writer wraps the error of the reader, so the cause is read from the job.
     if progress.is_cancelled() {

@@ -57,6 +57,12 @@ pub enum Purpose {
     Poisson = 20,
     /// Parameters of single neurons.
     Parameter = 21,
+    /// Classes, geometry and noise of presented patterns.
+    Pattern = 22,
+    /// Voltage pulses of presented patterns.
+    PatternSpikes = 23,
+    /// Permutation of the weights of a neuron.
+    Shuffle = 24,
 }
 
 /// The address of one draw.

@@ -51,8 +51,8 @@ pub struct Connectivity {
 /// Connections from one group of elements to another, or within one, as a file of edges holds them. Both ends are indices within
 /// their groups; [`ConnectionSource::n`] is the number of elements of the first.
 pub struct EdgeList {
-    /// The connections, with weights at step 0.
+    /// The connections.
     pub connectivity: Connectivity,
-    /// Exponent of the power of two of which all weights are multiples; `None` for whole numbers of synapses.
+    /// Exponent of the power of two of which all weights are multiples; `None` for whole numbers of synapses, and for learned weights.
     pub weight_exponent: Option<i32>,
 }

@@ -301,14 +301,16 @@ pub trait Kind {
         vec![]
     }
     /// Makes edge list `i` of [`Kind::edge_lists`] without starting a simulation. Rows are made when they are read where that is
-    /// possible, so that no copy of the connections is needed. Fails if memory does not suffice or the job is cancelled.
+    /// possible, so that no copy of the connections is needed. Weights that change are those of `state`, or without one those at
+    /// step 0. Fails if memory does not suffice, the state is that of other connections, or the job is cancelled.
     fn edge_list(
         params: &Self::Params,
         setup: &Arc<Self::Setup>,
         i: usize,
+        state: Option<&Snapshot>,
         progress: &Progress,
     ) -> Result<EdgeList, SimError> {
-        let _ = (params, setup, i, progress);
+        let _ = (params, setup, i, state, progress);
         Err(SimError::Input("simulations of this kind have no connections".to_owned()))
     }
     /// Returns notices about the input of the setup, one sentence each, included in [`Simulation::notices`].

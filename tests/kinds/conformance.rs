@@ -125,6 +125,7 @@ conformance!(lif);
 conformance!(lif_f32);
 conformance!(leaky);
 conformance!(rules);
+conformance!(plastic);
 conformance!(nuclei_population);
 conformance!(transformer);
 conformance!(synaptic);

@@ -112,6 +112,11 @@ fn samples() -> Vec<u8> {
     std::iter::once("a,b,y\n".to_owned()).chain(lines).collect::<String>().into_bytes()
 }
 
+fn images() -> Vec<u8> {
+    let lines = (0..40).map(|i| format!("{},{},{},0,255\n", i % 3, i % 7, i % 5));
+    std::iter::once("label,p0,p1,p2,p3\n".to_owned()).chain(lines).collect::<String>().into_bytes()
+}
+
 fn coupling() -> Vec<u8> {
     let mut bytes = std::io::Cursor::new(vec![]);
     let mut npz = NpzWriter::new(&mut bytes);
@@ -246,6 +251,25 @@ const CASES: &[FileCase] = &[
         ],
         name: "rule_edges.csv",
         good: edges,
+        forgives: &[Damage::Cut],
+    },
+    FileCase {
+        kind: "spiking",
+        parameter: "external_inputs.path",
+        set: &[
+            "network.source=Rules",
+            "populations+",
+            "populations.0.name=input",
+            "populations.0.size=4",
+            "external_inputs+",
+            "external_inputs.0.population=input",
+            "external_inputs.0.source=Patterns",
+            "external_inputs.0.source.images=File",
+            "external_inputs.0.source.images.path=FILE",
+            "external_inputs.0.source.held_out=3",
+        ],
+        name: "images.csv",
+        good: images,
         forgives: &[Damage::Cut],
     },
     FileCase {

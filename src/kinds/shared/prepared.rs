@@ -10,7 +10,7 @@ use crate::{
     params::{Change, Params as _},
     sim::{
         BuildContext, Device, DeviceKind, EdgeList, HostMemory, Kind, MemoryReport, Progress, SimError, Simulation,
-        StartRequest, Tap,
+        Snapshot, StartRequest, Tap,
     },
 };
 use std::sync::Arc;
@@ -43,9 +43,9 @@ pub trait Prepared: Send + Sync {
     fn predict(&self, on: DeviceKind) -> MemoryReport;
     /// Returns the number of trainable parameters; `None` if the kind trains none.
     fn n_parameters(&self) -> Option<u64>;
-    /// Makes edge list `i` of [`Model::edge_lists`](crate::kinds::Model::edge_lists) without starting a simulation. Fails as the
-    /// kind does.
-    fn edge_list(&self, i: usize, progress: &Progress) -> Result<EdgeList, SimError>;
+    /// Makes edge list `i` of [`Model::edge_lists`](crate::kinds::Model::edge_lists) without starting a simulation, with the learned
+    /// weights of a saved state. Fails as the kind does.
+    fn edge_list(&self, i: usize, state: Option<&Snapshot>, progress: &Progress) -> Result<EdgeList, SimError>;
     /// Returns notices about the input, one sentence each.
     fn notices(&self) -> Vec<String>;
     /// Returns the setup of the kind ([`Kind::Setup`]), for [`InputData`](crate::sim::InputData).
@@ -199,8 +199,8 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
         K::n_parameters(&self.params, Some(&self.setup))
     }
 
-    fn edge_list(&self, i: usize, progress: &Progress) -> Result<EdgeList, SimError> {
-        K::edge_list(&self.params, &self.setup, i, progress)
+    fn edge_list(&self, i: usize, state: Option<&Snapshot>, progress: &Progress) -> Result<EdgeList, SimError> {
+        K::edge_list(&self.params, &self.setup, i, state, progress)
     }
 
     fn notices(&self) -> Vec<String> {

@@ -1,8 +1,9 @@
 //! Checks edits and actions. All models and backends share this code.
 
 use super::{
-    general::without_input,
+    general::{plasticity::shuffle::ShuffleDraws, without_input},
     params::{NeuronModel, Params, Source},
+    pattern_stimulus::parameters,
     probes::ACTIONS,
     weight_readings::learning_projections,
 };
@@ -14,7 +15,15 @@ use crate::{
 impl Params {
     /// Whether the stimuli or silencing differ from those of `old`.
     pub fn stimuli_differ_from(&self, old: &Self) -> bool {
-        (&self.stimulus, &self.selections, &self.interventions) != (&old.stimulus, &old.selections, &old.interventions)
+        let of = |params: &'_ Self| {
+            (
+                params.stimulus.clone(),
+                params.selections.clone(),
+                params.interventions.clone(),
+                parameters(params).cloned(),
+            )
+        };
+        of(self) != of(old)
     }
 }
 
@@ -55,6 +64,8 @@ pub enum WeightChange {
     Reset,
     /// Weights are multiplied by a factor and bounded by the maximum weight.
     Scale(f32),
+    /// The weights of each postsynaptic neuron are permuted.
+    Shuffle(ShuffleDraws),
 }
 
 /// Action that changes the weights of projections.
@@ -67,13 +78,14 @@ pub struct WeightEdit {
 }
 
 impl WeightEdit {
-    /// Returns the change that an action makes; `None` for other actions. Fails if a projection does not exist, or the factor is no
-    /// finite number of at least 0.
-    pub fn of(action: &Action, params: &Params) -> Result<Option<Self>, SimError> {
+    /// Returns the change that an action makes, with `draws` for a permutation; `None` for other actions. Fails if a projection does
+    /// not exist, or the factor is no finite number of at least 0.
+    pub fn of(action: &Action, params: &Params, draws: ShuffleDraws) -> Result<Option<Self>, SimError> {
         let refuse = |why: &str| Err(SimError::Input(format!("{}: {why}", action.name)));
         let change = match (action.name.as_str(), &action.values[..]) {
             ("reset_weights", []) => WeightChange::Reset,
-            ("reset_weights", _) => return refuse("it takes no values"),
+            ("shuffle_weights", []) => WeightChange::Shuffle(draws),
+            ("reset_weights" | "shuffle_weights", _) => return refuse("it takes no values"),
             ("scale_weights", [Value::Real(factor)]) if factor.is_finite() && *factor >= 0.0 => {
                 WeightChange::Scale(*factor as f32)
             }

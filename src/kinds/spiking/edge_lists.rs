@@ -9,7 +9,7 @@ use super::{
     params::{Params, Source},
     setup::Setup,
 };
-use crate::sim::{Connection, ConnectionSource, Connectivity, EdgeList, Progress, SimError};
+use crate::sim::{Connection, ConnectionSource, Connectivity, EdgeList, Progress, SimError, Snapshot};
 use std::sync::Arc;
 
 /// Returns the names of the edge lists: `E-I` per projection of a network from rules, otherwise one empty name.
@@ -20,8 +20,15 @@ pub fn names(params: &Params) -> Vec<String> {
     }
 }
 
-/// Makes edge list `i`. Fails if there is none, memory does not suffice, or `progress` cancels.
-pub fn make(params: &Params, setup: &Arc<Setup>, i: usize, progress: &Progress) -> Result<EdgeList, SimError> {
+/// Makes edge list `i`, with the weights of plastic synapses in `state`, or those at step 0. Fails if there is no such list, memory does
+/// not suffice, the state has other synapses, or `progress` cancels.
+pub fn make(
+    params: &Params,
+    setup: &Arc<Setup>,
+    i: usize,
+    state: Option<&Snapshot>,
+    progress: &Progress,
+) -> Result<EdgeList, SimError> {
     if params.network.source != Source::Rules {
         return Ok(EdgeList { connectivity: setup.connectivity(delay_secs(params)), weight_exponent: None });
     }
@@ -33,10 +40,23 @@ pub fn make(params: &Params, setup: &Arc<Setup>, i: usize, progress: &Progress) 
     let expected = projection.synapses.max(1) as f32;
     let report = |made: u64| progress.report("connections", (made as f32 / expected).min(1.0));
     report(0)?;
-    // The rule draws the presynaptic neurons of each postsynaptic one, so no row can be made alone.
+    let is_learned = projection.plasticity.as_ref().is_some_and(|of| of.rule.w_max().is_some());
+    let learned = state.filter(|_| is_learned).map(|state| state.read_list::<f32>(&format!("plasticity.{i}.weights")));
+    let learned = learned.transpose()?;
+    // The rule draws the presynaptic neurons of each postsynaptic one, so no row can be made alone; learned weights need the place of
+    // each row.
     let threads = rayon::current_num_threads();
-    let made = maker.is_transposed().then(|| made_on_host(&maker, threads, &report)).transpose()?;
-    let rows = ProjectionRows { degrees: maker.degrees(), n: maker.sizes[0], made, setup: setup.clone(), i };
+    let is_whole = maker.is_transposed() || learned.is_some();
+    let made = is_whole.then(|| made_on_host(&maker, threads, &report)).transpose()?;
+    if let Some((rows, weights)) = made.as_ref().zip(learned.as_ref()).filter(|(rows, of)| rows.words.len() != of.len())
+    {
+        let (n, saved) = (rows.words.len(), weights.len());
+        return Err(SimError::Input(format!(
+            "projections.{i}: the checkpoint has {saved} weights, the projection {n} synapses"
+        )));
+    }
+    let weight_exponent = learned.is_none().then(|| network.weight_exponent(i));
+    let rows = ProjectionRows { degrees: maker.degrees(), n: maker.sizes[0], made, learned, setup: setup.clone(), i };
     Ok(EdgeList {
         connectivity: Connectivity {
             over: setup.neurons.name,
@@ -44,7 +64,7 @@ pub fn make(params: &Params, setup: &Arc<Setup>, i: usize, progress: &Progress) 
             delay_secs: None,
             connections: Arc::new(rows),
         },
-        weight_exponent: Some(network.weight_exponent(i)),
+        weight_exponent,
     })
 }
 
@@ -58,6 +78,8 @@ struct ProjectionRows {
     /// Number of connections of each presynaptic neuron, where the rule draws these numbers together.
     degrees: Option<Vec<u32>>,
     made: Option<Rows>,
+    /// Weights of plastic synapses in the order of [`ProjectionRows::made`]; `None` for those at step 0.
+    learned: Option<Vec<f32>>,
 }
 
 impl ProjectionRows {
@@ -96,5 +118,10 @@ impl ConnectionSource for ProjectionRows {
         let secs = |steps: u32| f64::from(steps) * network.plan.dt_ms * 1e-3;
         let add = |to, weight, delay| out.push(Connection { to, weight, delay_secs: Some(secs(delay)) });
         self.each(network, from, add);
+        if let Some((rows, learned)) = self.made.as_ref().zip(self.learned.as_ref()) {
+            // A weight of -0 is shown as 0.
+            let weights = &learned[rows.range(from)];
+            out.iter_mut().zip(weights).for_each(|(connection, w)| connection.weight = f64::from(*w) + 0.0);
+        }
     }
 }

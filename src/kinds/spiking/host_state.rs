@@ -4,6 +4,11 @@
 use super::{
     actions::{WeightEdit, kick_weight},
     constants::{Constants, Real},
+    general::{
+        homeostasis::state::{Thresholds, counters},
+        patterns::readout::Readout,
+        plasticity::shuffle::ShuffleDraws,
+    },
     measure::Measurements,
     params::{Lif, NeuronModel, Params},
     probes,
@@ -42,6 +47,8 @@ pub struct HostState<T> {
     pub measurements: Measurements,
     /// Manual kicks for the next step: (neuron, mV).
     pub manual_kicks: Vec<(u32, T)>,
+    /// Raised thresholds of adaptive neurons in networks from rules.
+    pub thresholds: Thresholds,
 }
 
 /// Work that an edit requires of the backend.
@@ -64,9 +71,15 @@ impl<T: Real> HostState<T> {
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>) -> Result<Self, SimError> {
         let mut measurements = Measurements::new(setup.neurons.clone(), params.dt_ms(), &params.measure);
         measurements.weights = WeightReadings::new(params);
+        let plan = StimulusPlan::new(params, &setup, context)?;
+        measurements.readout = plan.patterns().cloned().and_then(Readout::new);
+        let rules = setup.rules().ok();
+        measurements.counts = rules.map(|network| counters(&network.plan)).unwrap_or_default();
+        let thresholds = rules.map(|network| Thresholds::new(&network.plan)).unwrap_or_default();
         Ok(Self {
             constants: derive(params),
-            plan: StimulusPlan::new(params, &setup, context)?,
+            plan,
+            thresholds,
             measurements,
             sets: [setup.neurons.clone()].into_iter().chain(projection_set(params)).collect(),
             params: params.clone(),
@@ -93,7 +106,9 @@ impl<T: Real> HostState<T> {
             self.measurements.configure(&new.measure, self.step);
         }
         if new.stimuli_differ_from(old) {
-            self.plan = StimulusPlan::new(&new, &self.setup, &self.context)?;
+            let plan = StimulusPlan::new(&new, &self.setup, &self.context)?;
+            follow(&mut self.measurements, &plan);
+            self.plan = plan;
             self.stimuli_changed = true;
         }
         let mut edit = Edit::Applied;
@@ -111,7 +126,8 @@ impl<T: Real> HostState<T> {
     /// Applies an action between two steps. Returns the change of weights if the backend has to make one, which networks without
     /// plastic projections never do. Fails as [`kick_weight`] and [`WeightEdit::of`] do.
     pub fn act(&mut self, action: &Action) -> Result<Option<WeightEdit>, SimError> {
-        if let Some(edit) = WeightEdit::of(action, &self.params)? {
+        let draws = ShuffleDraws { seed: self.context.seed, step: self.step };
+        if let Some(edit) = WeightEdit::of(action, &self.params, draws)? {
             return Ok(Some(edit));
         }
         let weight = T::of(kick_weight(action, self.setup.n())?);
@@ -123,7 +139,9 @@ impl<T: Real> HostState<T> {
     /// seed.
     pub fn reseed(&mut self, seed: u64) -> Result<(), SimError> {
         let context = BuildContext { seed, ..self.context.clone() };
-        self.plan = StimulusPlan::new(&self.params, &self.setup, &context)?;
+        let plan = StimulusPlan::new(&self.params, &self.setup, &context)?;
+        follow(&mut self.measurements, &plan);
+        self.plan = plan;
         self.context = context;
         Ok(())
     }
@@ -131,6 +149,7 @@ impl<T: Real> HostState<T> {
     /// Returns to step 0; parameters and taps are kept.
     pub fn rewind(&mut self) {
         self.step = 0;
+        self.thresholds.clear();
         self.manual_kicks.clear();
         self.measurements.rewind();
         self.stimuli_changed = true;
@@ -151,6 +170,8 @@ impl<T: Real> Host for HostState<T> {
         match probe {
             probes::CLASS_RATES => self.measurements.class_names(),
             probes::MEAN_WEIGHT | probes::WEIGHT_SD => self.measurements.weights.names().to_vec(),
+            probes::THIRD_FACTOR => self.measurements.weights.modulated().to_vec(),
+            probes::ACCURACY => vec!["held-out patterns".to_owned()],
             _ => vec![],
         }
     }
@@ -178,6 +199,7 @@ impl<T: Real> Host for HostState<T> {
     fn take(&mut self, probe: ProbeId, frame: &mut Frame) -> Option<Reading> {
         match probe {
             probes::SPIKES => Some(Reading::Spikes(self.measurements.take_spikes(std::mem::take(&mut frame.spare)))),
+            probes::ACCURACY => self.measurements.readout.as_mut().map(Readout::take),
             _ if WEIGHT_PROBES.contains(&probe) => self.measurements.weights.take(probe),
             _ => self.measurements.take_series(probe).map(Reading::Series),
         }
@@ -185,6 +207,13 @@ impl<T: Real> Host for HostState<T> {
 
     fn digest(&self) -> Digest {
         self.measurements.digest()
+    }
+}
+
+/// Makes the readout follow the presented patterns of other stimuli.
+fn follow(measurements: &mut Measurements, plan: &StimulusPlan) {
+    if let Some((readout, patterns)) = measurements.readout.as_mut().zip(plan.patterns()) {
+        readout.follow(patterns.clone());
     }
 }
 

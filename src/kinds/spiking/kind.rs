@@ -15,6 +15,7 @@ use super::{
     },
     host_state,
     params::{NeuronModel, Params, Source, StatePrecision},
+    pattern_stimulus,
     predict::{self, NetworkSize},
     presets, probes, requests,
     setup::{self, Setup},
@@ -26,7 +27,7 @@ use crate::{
     sim::{
         ActionSpec, Bench, BuildContext, Device, DeviceKind, EdgeList, Exactness, Example, GraphForecast, Kind,
         MemoryReport, Preset, ProbeId, ProbeSpec, Progress, RequestSpec, RooflineWork, Semantics, SimError, Simulation,
-        StartRequest, StepCount, Tap, Template, TimeBase,
+        Snapshot, StartRequest, StepCount, Tap, Template, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -135,8 +136,14 @@ impl Kind for SpikingKind {
         edge_lists::names(params)
     }
 
-    fn edge_list(params: &Params, setup: &Arc<Setup>, i: usize, progress: &Progress) -> Result<EdgeList, SimError> {
-        edge_lists::make(params, setup, i, progress)
+    fn edge_list(
+        params: &Params,
+        setup: &Arc<Setup>,
+        i: usize,
+        state: Option<&Snapshot>,
+        progress: &Progress,
+    ) -> Result<EdgeList, SimError> {
+        edge_lists::make(params, setup, i, state, progress)
     }
 
     fn warnings(params: &Params) -> Vec<ParamWarning> {
@@ -148,8 +155,17 @@ impl Kind for SpikingKind {
             NeuronModel::ExponentialLif => &[],
             NeuronModel::NoisyLeaky => &[probes::G],
         };
-        let of_weights: &[ProbeId] = if learning_projections(params).is_empty() { &WEIGHT_PROBES } else { &[] };
-        [of_model, of_weights].concat()
+        let learning = learning_projections(params);
+        let is_modulated =
+            |(i, _): &(usize, String)| matches!(params.projections[*i].plasticity, Plasticity::RewardStdp(_));
+        let of_weights: &[ProbeId] = match &learning[..] {
+            [] => &WEIGHT_PROBES,
+            all if all.iter().any(is_modulated) => &[],
+            _ => &[probes::THIRD_FACTOR],
+        };
+        let has_readout = pattern_stimulus::parameters(params).is_some_and(|of| !of.readout.trim().is_empty());
+        let of_readout: &[ProbeId] = if has_readout { &[] } else { &[probes::ACCURACY] };
+        [of_model, of_weights, of_readout].concat()
     }
 
     fn check(

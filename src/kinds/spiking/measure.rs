@@ -3,6 +3,7 @@
 use super::{
     bin::{Bin, Run, runs_of},
     constants::steps_from_ms,
+    general::{homeostasis::counts::SpikeCounts, patterns::readout::Readout},
     params::Measure,
     probes,
     weight_readings::{WEIGHT_PROBES, WeightReadings},
@@ -89,6 +90,10 @@ pub struct Measurements {
     sizes: Vec<u32>,
     /// Samples of plastic weights.
     pub weights: WeightReadings,
+    /// Spikes of single neurons, for homeostasis.
+    pub counts: SpikeCounts,
+    /// Readout of presented patterns; `None` without.
+    pub readout: Option<Readout>,
 }
 
 /// Series that grow with every bin or trace, in the order of `Measurements::series`.
@@ -128,6 +133,8 @@ impl Measurements {
             trace_columns: [vec![], vec![]],
             sizes: vec![],
             weights: WeightReadings::default(),
+            counts: SpikeCounts::default(),
+            readout: None,
         };
         measurements.configure(measure, 0);
         measurements
@@ -205,6 +212,8 @@ impl Measurements {
         self.trace_columns = TRACES.map(|(_, series, _)| self.series[series].elements.iter().map(column).collect());
         self.traced = traced;
         self.weights.tap(WEIGHT_PROBES.map(|probe| self.is_tapped(probe)));
+        let is_tapped = self.is_tapped(probes::ACCURACY);
+        self.readout.iter_mut().for_each(|readout| readout.tap(is_tapped));
         if !self.is_tapped(probes::SPIKES) {
             self.waiting = vec![];
         }
@@ -230,6 +239,10 @@ impl Measurements {
     /// Adds spikes of one step, ascending over all calls of the step.
     pub fn spikes(&mut self, step: u64, lanes: &[u32]) {
         let step32 = step as u32;
+        self.counts.add(lanes);
+        if let Some(readout) = &mut self.readout {
+            readout.add(lanes);
+        }
         self.spikes += lanes.len() as u64;
         self.bin.spikes += lanes.len() as u64;
         if self.is_tapped(probes::SPIKES) {
@@ -279,6 +292,9 @@ impl Measurements {
         self.bin.events += events;
         self.bin.active += active;
         let completed = step + 1;
+        if let Some(readout) = &mut self.readout {
+            readout.end_step(completed);
+        }
         if !self.trace_row.is_empty() {
             self.push_traces(completed);
         }
@@ -381,6 +397,8 @@ impl Measurements {
         self.hash = StreamHash::default();
         (self.spikes, self.events, self.active) = (0, 0, 0);
         self.running.fill(RunningRate::default());
+        self.counts.clear();
+        self.readout.iter_mut().for_each(Readout::rewind);
         self.start_bin(0);
         self.drop_unread();
     }
@@ -393,6 +411,7 @@ impl Measurements {
             series.values.clear();
         }
         self.weights.drop_unread();
+        self.readout.iter_mut().for_each(Readout::drop_unread);
     }
 
     pub fn n_bytes(&self) -> u64 {

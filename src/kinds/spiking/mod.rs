@@ -25,7 +25,7 @@
 //! | [`leaky`] | definition of the second model's step, bit for bit |
 //! | [`setup`] | neurons and connectivity from files or generators |
 //! | [`select`] | targets: queries and lists |
-//! | [`stimuli`] | stimuli and silencing over time |
+//! | [`stimuli`], `pattern_stimulus` | stimuli and silencing over time |
 //! | [`cpu`] | the step: definition and CPU backend |
 //! | [`general`] | a second engine, for networks from populations and projections |
 //! | [`cuda`] | the same step on an NVIDIA GPU |
@@ -51,6 +51,7 @@ mod kind;
 pub mod leaky;
 pub mod measure;
 mod params;
+mod pattern_stimulus;
 pub mod predict;
 mod presets;
 pub mod probes;

@@ -36,7 +36,7 @@ choices! {
         #[title("Balanced random network")]
         Balanced,
         /// Populations and projections of this project: groups `rules`, `populations`, `projections` and `external_inputs`.
-        #[title("Populations and projections")]
+        #[title("From rules")]
         Rules,
     }
 }

@@ -49,6 +49,12 @@ probes! {
     /// Absolute weights of all synapses with changing weights, relative to the maximum weight, at the weight interval.
     #[title("Distribution of weights")]
     WEIGHTS = "weights", "", Shape::Histogram { of: "weight / maximum weight" };
+    /// Third factor of each projection with reward-modulated STDP in its last update interval, at the weight interval.
+    #[title("Third factor")]
+    THIRD_FACTOR = "third_factor", "Hz", Shape::Series { of: "" };
+    /// Fraction of held-out patterns to which the readout population gave the right class, of those presented so far.
+    #[title("Accuracy")]
+    ACCURACY = "accuracy", "", Shape::Series { of: "" };
 }
 
 /// [`PROBES`] of leaky units, whose potentials are mostly between 0 and the threshold of 1 mV.
@@ -118,6 +124,10 @@ actions! {
     #[title("Reset weights")]
     fn reset_weights(over "projections") {}
 
+    /// Permutes the weights of each postsynaptic neuron of the selected projections: a control that keeps the distribution of weights.
+    #[title("Shuffle weights")]
+    fn shuffle_weights(over "projections") {}
+
     /// Multiplies the weights of the selected projections, up to the maximum weight.
     #[title("Scale plastic weights")]
     fn scale_weights(over "projections") {
@@ -136,6 +146,6 @@ mod tests {
         for (id, name) in [(SPIKES, "spikes"), (V, "v"), (RATE_FIELD, "rate_field"), (WEIGHTS, "weights")] {
             assert_eq!(PROBES[usize::from(id)].name, name);
         }
-        assert_eq!(usize::from(WEIGHTS) + 1, PROBES.len());
+        assert_eq!(usize::from(ACCURACY) + 1, PROBES.len());
     }
 }

@@ -1,8 +1,13 @@
 //! Requests about the network: connections of neurons, and paths between them.
 
 use super::{
-    general::present::{PresentConnections, PresentWeights},
+    general::{
+        plasticity::present::SynapseState,
+        present::{PresentConnections, PresentWeights},
+    },
+    params::Params,
     setup::Setup,
+    weight_readings::learning_projections,
 };
 use crate::{
     params::Value,
@@ -12,6 +17,7 @@ use crate::{
 use std::sync::Arc;
 
 const CONNECTIONS: &[&str] = &["presynaptic", "postsynaptic", "synapses"];
+const SYNAPSE: &[&str] = &["projection", "weight", "presynaptic_trace", "postsynaptic_trace", "eligibility"];
 const PATH: &[&str] = &["presynaptic", "postsynaptic", "synapses", "presynaptic_name", "postsynaptic_name"];
 
 requests! {
@@ -26,6 +32,14 @@ requests! {
         #[param(title = "Maximum per neuron", range = 1.0..=100.0, hard = 1.0..=1e6)] most: u32 = 20_u32,
     }
 
+    /// Lists weight, traces and eligibility of the plastic synapses from one neuron to another.
+    fn synapse(over "neurons") -> Table(SYNAPSE) => {
+        /// Presynaptic neuron: name, id or index; empty: the first of the given neurons.
+        #[param()] from: String = "",
+        /// Postsynaptic neuron: name, id or index; empty: the last of the given neurons.
+        #[param()] to: String = "",
+    }
+
     /// Finds a shortest chain of connections from one neuron to another.
     fn path(over "neurons") -> Table(PATH) => {
         /// First neuron: name, id or index; empty: the first of the given neurons.
@@ -37,6 +51,31 @@ requests! {
         /// Longest chain.
         #[param(title = "Maximum length", range = 1.0..=20.0, hard = 1.0..=1000.0)] longest: u32 = 8_u32,
     }
+}
+
+/// Returns presynaptic and postsynaptic neuron of a request about a synapse; `None` for other requests. Fails if a neuron does not exist.
+pub(super) fn synapse_ends(setup: &Setup, request: &Request) -> Result<Option<(u32, u32)>, SimError> {
+    let ("synapse", [Value::Text(from), Value::Text(to)]) = (request.name.as_str(), &request.values[..]) else {
+        return Ok(None);
+    };
+    let elements = &request.elements;
+    let ends = [end(setup, "synapse", from, elements.first())?, end(setup, "synapse", to, elements.last())?];
+    match ends.iter().find(|e| **e >= setup.n()) {
+        Some(beyond) => Err(SimError::Input(format!("synapse: there is no neuron {beyond}"))),
+        None => Ok(Some((ends[0], ends[1]))),
+    }
+}
+
+/// Answers a request about a synapse with the states of the synapses between the two neurons.
+pub(super) fn synapse_answer(params: &Params, states: &[SynapseState]) -> Answer {
+    let names = learning_projections(params);
+    let name = |i: usize| names.iter().find(|(of, _)| *of == i).map_or_else(String::new, |(_, name)| name.clone());
+    let number = |value: f32| Cell::Number(f64::from(value) + 0.0);
+    let row = |of: &SynapseState| {
+        let values = [of.weight, of.presynaptic, of.postsynaptic, of.eligibility.unwrap_or(f32::NAN)];
+        std::iter::once(Cell::Text(name(of.projection))).chain(values.map(number)).collect()
+    };
+    Answer::Table(SYNAPSE, states.iter().map(row).collect())
 }
 
 /// Whether an answer uses the weights of the outgoing connections of a neuron.
@@ -67,14 +106,18 @@ pub(super) fn answer(
             connections(&links, neurons, *inputs, *most as usize, progress)
         }
         ("path", [Value::Text(from), Value::Text(to), Value::Int(at_least), Value::Int(longest)], elements) => {
-            let [from, to] = [end(setup, from, elements.first())?, end(setup, to, elements.last())?];
+            let [from, to] = [end(setup, "path", from, elements.first())?, end(setup, "path", to, elements.last())?];
             if from == to {
                 return Err(SimError::Input("path: choose two neurons, --from and --to".to_owned()));
             }
             let query = PathQuery { from, to, at_least: *at_least as f64, longest: *longest as usize };
             return path(&links, &query, progress);
         }
-        _ => Err(SimError::Input(format!("there is no request `{}`; there are connections and path", request.name))),
+        ("synapse", ..) => Err(SimError::Input("synapse: the network has no plastic synapses".to_owned())),
+        _ => Err(SimError::Input(format!(
+            "there is no request `{}`; there are connections, synapse and path",
+            request.name
+        ))),
     };
     let row = |(from, c): (u32, Connection)| {
         vec![Cell::Text(name(setup, from)), Cell::Text(name(setup, c.to)), Cell::Number(c.weight)]
@@ -120,12 +163,12 @@ fn connections(
     Ok(found.into_iter().flatten().collect())
 }
 
-/// Resolves an end of a path: by name, id or index, or else by element. Fails if no neuron is found.
-fn end(setup: &Setup, text: &str, element: Option<&u32>) -> Result<u32, SimError> {
+/// Resolves an end of a path or synapse: by name, id or index, or else by element. Fails if no neuron is found.
+fn end(setup: &Setup, of: &str, text: &str, element: Option<&u32>) -> Result<u32, SimError> {
     match (text.trim(), element) {
         ("", Some(element)) => Ok(*element),
-        ("", None) => Err(SimError::Input("path: choose two neurons, --from and --to".to_owned())),
-        (text, _) => setup.neurons.find(text).map_err(|why| SimError::Input(format!("path: {why}"))),
+        ("", None) => Err(SimError::Input(format!("{of}: choose two neurons, --from and --to"))),
+        (text, _) => setup.neurons.find(text).map_err(|why| SimError::Input(format!("{of}: {why}"))),
     }
 }
 

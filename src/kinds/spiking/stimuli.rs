@@ -2,7 +2,9 @@
 
 use super::{
     constants::Real,
+    general::patterns::schedule::PatternSchedule,
     params::{Effect, Intervention, Params, Sign},
+    pattern_stimulus::PatternStimulus,
     select::Selector,
     setup::Setup,
 };
@@ -85,6 +87,7 @@ struct PlanItem {
 #[derive(Clone, Debug, Default)]
 pub struct StimulusPlan {
     items: Vec<PlanItem>,
+    patterns: Option<PatternStimulus>,
 }
 
 /// A source of kicks (voltage pulses to the membrane).
@@ -145,7 +148,8 @@ impl StimulusPlan {
         for (i, intervention) in params.interventions.iter().enumerate().filter(|(_, v)| is_own(v)) {
             draft.intervention(i as u32 + 1, intervention).map_err(|e| named(i, intervention, e))?;
         }
-        Ok(Self { items: draft.items })
+        let items = draft.items;
+        Ok(Self { items, patterns: PatternStimulus::new(params, setup, context.seed) })
     }
 
     /// Returns the stimuli that are active in a step, with the step of the next change.
@@ -163,7 +167,15 @@ impl StimulusPlan {
         for item in self.items.iter().filter(|item| item.when.at(step).0) {
             now.add(&item.what, n as usize);
         }
+        if let Some(patterns) = &self.patterns {
+            patterns.add_to(&mut now, step);
+        }
         now
+    }
+
+    /// Returns the presented patterns; `None` if there are none.
+    pub fn patterns(&self) -> Option<&Arc<PatternSchedule>> {
+        self.patterns.as_ref().map(|of| &of.schedule)
     }
 }
 

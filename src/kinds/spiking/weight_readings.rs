@@ -1,23 +1,22 @@
-//! Readings of plastic weights: mean, standard deviation and histogram. Sums over weights are integers, so that they depend neither
-//! on the order of the synapses nor on the backend.
+//! Readings of plastic weights: mean, standard deviation, histogram and third factor. Sums over weights are integers, so that they
+//! depend neither on the order of the synapses nor on the backend.
 
 use super::{
     constants::steps_from_ms,
+    general::{Plasticity, homeostasis::plan::units_per_weight},
     params::{Params, Source},
-    probes::{MEAN_WEIGHT, PROJECTIONS, WEIGHT_SD, WEIGHTS},
+    probes::{MEAN_WEIGHT, PROJECTIONS, THIRD_FACTOR, WEIGHT_SD, WEIGHTS},
 };
 use crate::sim::{ElementSet, Histogram, ProbeId, Reading, Series};
 use std::sync::Arc;
 
 /// Number of bins of a histogram, from a weight of 0 to the maximum weight.
 pub const N_BINS: usize = 200;
-/// Number of binary digits of a weight that is close to the maximum.
-const DIGITS: i32 = 30;
 /// Largest number of units of a weight. Weights exceed the maximum if it was lowered.
 const MAX_UNITS: i64 = 1 << 44;
 
 /// Probes of weights.
-pub const WEIGHT_PROBES: [ProbeId; 3] = [MEAN_WEIGHT, WEIGHT_SD, WEIGHTS];
+pub const WEIGHT_PROBES: [ProbeId; 4] = [MEAN_WEIGHT, WEIGHT_SD, WEIGHTS, THIRD_FACTOR];
 
 /// Sums over the weights of a projection.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,14 +28,15 @@ pub struct WeightSums {
     sum: i128,
     squares: i128,
     bins: Vec<u64>,
+    /// Third factor of the last update interval, Hz; `None` without eligibility.
+    pub third_factor: Option<f32>,
 }
 
 impl WeightSums {
     /// Creates sums over no weights of a projection with a maximum weight.
     pub fn new(w_max: f32) -> Self {
-        let exponent = (w_max.to_bits() >> 23) as i32 - 127;
-        let scale = 2_f64.powi(DIGITS - exponent);
-        Self { w_max, scale, n: 0, sum: 0, squares: 0, bins: vec![0; N_BINS] }
+        let scale = units_per_weight(w_max);
+        Self { w_max, scale, n: 0, sum: 0, squares: 0, bins: vec![0; N_BINS], third_factor: None }
     }
 
     /// Adds the weights of synapses of the projection.
@@ -97,22 +97,27 @@ pub fn projection_set(params: &Params) -> Option<Arc<ElementSet>> {
 pub struct WeightReadings {
     /// Names of the projections.
     names: Vec<String>,
+    /// Names of those with a third factor.
+    modulated: Vec<String>,
     /// Number of steps between samples.
     every: u64,
     /// Whether each of [`WEIGHT_PROBES`] is tapped.
     tapped: [bool; WEIGHT_PROBES.len()],
-    /// Mean, and standard deviation.
-    series: [Series; 2],
+    /// Mean, standard deviation, and third factor.
+    series: [Series; 3],
     histogram: Histogram,
 }
 
 impl WeightReadings {
     /// Creates readings without taps.
     pub fn new(params: &Params) -> Self {
-        let names = learning_projections(params).into_iter().map(|(_, name)| name).collect();
+        let all = learning_projections(params);
+        let is_modulated = |i: usize| matches!(params.projections[i].plasticity, Plasticity::RewardStdp(_));
+        let modulated = all.iter().filter(|(i, _)| is_modulated(*i)).map(|(_, name)| name.clone()).collect();
+        let names = all.into_iter().map(|(_, name)| name).collect();
         let edges = Arc::new((0..=N_BINS).map(|i| i as f32 / N_BINS as f32).collect());
         let histogram = Histogram { edges, ..Histogram::default() };
-        let mut readings = Self { names, histogram, ..Self::default() };
+        let mut readings = Self { names, modulated, histogram, ..Self::default() };
         readings.configure(params);
         readings
     }
@@ -125,6 +130,11 @@ impl WeightReadings {
     /// Returns the names of the projections.
     pub fn names(&self) -> &[String] {
         &self.names
+    }
+
+    /// Returns the names of the projections with a third factor.
+    pub fn modulated(&self) -> &[String] {
+        &self.modulated
     }
 
     /// Sets the taps. Probes that stay tapped keep their samples.
@@ -150,6 +160,10 @@ impl WeightReadings {
             self.series[i].steps.push(completed);
             self.series[i].values.extend(sums.iter().map(value));
         }
+        if self.tapped[3] {
+            self.series[2].steps.push(completed);
+            self.series[2].values.extend(sums.iter().filter_map(|of| of.third_factor));
+        }
         if self.tapped[2] {
             let count = |bin: usize| sums.iter().map(|of| of.bins[bin]).sum::<u64>() as f32;
             self.histogram.steps.push(completed);
@@ -159,13 +173,14 @@ impl WeightReadings {
 
     /// Takes the samples of a probe since the last call; `None` for other probes.
     pub fn take(&mut self, probe: ProbeId) -> Option<Reading> {
-        let lanes = self.names.len().max(1) as u32;
+        let lanes = |names: &[String]| names.len().max(1) as u32;
         Some(match WEIGHT_PROBES.iter().position(|p| *p == probe)? {
             2 => {
                 let next = Histogram { edges: self.histogram.edges.clone(), ..Histogram::default() };
                 Reading::Histogram(std::mem::replace(&mut self.histogram, next))
             }
-            i => Reading::Series(Series { lanes, ..std::mem::take(&mut self.series[i]) }),
+            3 => Reading::Series(Series { lanes: lanes(&self.modulated), ..std::mem::take(&mut self.series[2]) }),
+            i => Reading::Series(Series { lanes: lanes(&self.names), ..std::mem::take(&mut self.series[i]) }),
         })
     }
 

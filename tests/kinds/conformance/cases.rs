@@ -110,6 +110,47 @@ pub fn rules() -> Case {
     }
 }
 
+/// Plastic projections with each kind of change of a weight, adaptive thresholds, scaling, and presented patterns.
+pub fn plastic() -> Case {
+    let text = r#"(version: 2, model: Spiking((
+        network: (source: Rules),
+        populations: [
+            (name: "input", size: 64, model: IafPscDelta(v_th: 15, t_ref: 0), v_start: 0),
+            (name: "e", size: 37, model: Cuba(e_l: -65, v_reset: -65, tau_m: 10), v_start: -65, adaptation: Threshold(increase: 0.4, tau: 200, interval: 7)),
+            (name: "i", size: 20, model: IafPscExp(), v_start: "uniform(-65, -50)"),
+        ],
+        projections: [
+            (from: "input", to: "e", rule: AllToAll(), weight: "uniform(1, 3)", delay: 0.5, plasticity: PairStdp(a_plus: 0.03, a_minus: 0.01, w_max: 10), scaling: Sum(sum: 150, interval: 11)),
+            (from: "e", to: "i", rule: Bernoulli(p: 0.4), weight: 300, delay: "uniform(0.5, 2)", plasticity: RewardStdp(third_factor: 0.5, modulator: "i", per_rate: 0.02, interval: 2.3, w_max: 600), scaling: Rate(rate: 20, beta: 0.05, interval: 9)),
+            (from: "i", to: "e", rule: Bernoulli(p: 0.5), weight: -20, delay: 1, plasticity: InhibitoryStdp(eta: 0.01)),
+            (from: "e", to: "e", rule: FixedInDegree(n: 5), weight: 2, delay: 1.5, plasticity: TsodyksMarkram(tau_fac: 100)),
+        ],
+        external_inputs: [
+            (population: "input", source: Patterns(images: Digits(side: 8), rate: 250, present: 20, pause: 10, training: 2, labelling: 2, held_out: 2, readout: "e")),
+            (population: "i", source: Poisson(rate: 8000, weight: 60)),
+        ],
+        measure: (group_by: "population"),
+    )))"#;
+    let (project, warnings) = neuropil::project::read(text).expect("a project");
+    assert_eq!(warnings, [], "the project is as written");
+    Case {
+        model: project.model,
+        steps: 1900,
+        edits: &[
+            "external_inputs.0.source.rate=200",
+            "populations.1.adaptation.increase=0.2",
+            "projections.0.plasticity.a_plus=0.05",
+            "projections.0.scaling.sum=170",
+            "projections.1.scaling.beta=0.1",
+            "projections.1.plasticity.third_factor=1",
+            "projections.2.learning=false",
+            "projections.3.plasticity.u=0.3",
+            "external_inputs.0.source.weight_mv=-1",
+        ],
+        action: ("scale_weights", &[0, 2], &[0.8]),
+    }
+}
+
 pub fn leaky() -> Case {
     Case {
         model: balanced(spiking::leaky::busy()),

@@ -8,7 +8,7 @@ use neuropil::{
     kinds::{
         Model,
         spiking::{
-            probes::{MEAN_WEIGHT, WEIGHT_SD, WEIGHTS},
+            probes::{MEAN_WEIGHT, THIRD_FACTOR, WEIGHT_SD, WEIGHTS},
             weight_readings::{N_BINS, WEIGHT_PROBES},
         },
     },
@@ -179,6 +179,91 @@ fn requests_list_present_weights_on_a_gpu() {
     }
 }
 
+/// Weight, traces and eligibility of the synapses from one neuron to another.
+fn synapses(model: &Model, sim: &mut dyn Simulation, from: u32, to: u32) -> Vec<(String, [f64; 4])> {
+    let spec = model.requests().iter().find(|spec| spec.name == "synapse").expect("a request");
+    let request = spec.request(vec![from, to]);
+    let Answer::Table(_, rows) = sim.ask(&request, &Progress::default()).expect("an answer") else { panic!("a table") };
+    let row = |row: &Vec<Cell>| match &row[..] {
+        [name, Cell::Number(w), Cell::Number(pre), Cell::Number(post), Cell::Number(c)] => {
+            (name.text().to_string(), [*w, *pre, *post, *c])
+        }
+        other => panic!("{other:?}"),
+    };
+    rows.iter().map(row).collect()
+}
+
+/// Requests list the state of single synapses, and change nothing.
+fn requests_list_synapses(ways: &[Way]) {
+    let model = network(&[]);
+    let found = compare(ways, |way| {
+        let mut sim = way.build(&model);
+        way.run(&mut *sim, 1203);
+        let pairs = (0..77).flat_map(|from| (0..130).step_by(9).map(move |to| (from, to)));
+        let all: Vec<_> = pairs.map(|(from, to)| (from, to, synapses(&model, &mut *sim, from, to))).collect();
+        let listed = connections(&model, &mut *sim, false);
+        for (from, to, states) in &all {
+            let mut of_pair: Vec<f64> = listed.iter().filter(|c| (c.0, c.1) == (*from, *to)).map(|c| c.2).collect();
+            let mut weights: Vec<f64> = states.iter().map(|(_, [w, ..])| *w).collect();
+            of_pair.sort_by(f64::total_cmp);
+            weights.sort_by(f64::total_cmp);
+            assert!(of_pair == weights, "{from} to {to}");
+        }
+        // Bits, because eligibilities without a third factor are no numbers.
+        let bits = |(_, _, states): (u32, u32, Vec<(String, [f64; 4])>)| -> Vec<(String, [u64; 4])> {
+            states.into_iter().map(|(name, values)| (name, values.map(f64::to_bits))).collect()
+        };
+        (all.into_iter().flat_map(bits).collect::<Vec<_>>(), way.end(&mut *sim, 400))
+    });
+    let value = |i: usize| found.0.iter().map(move |(name, values)| (name.as_str(), f64::from_bits(values[i])));
+    assert!(value(1).any(|(_, trace)| trace > 0.1) && value(2).any(|(_, trace)| trace > 0.1), "traces");
+    assert!(value(3).all(|(name, c)| c.is_nan() == (name != "a → b (2)")), "eligibilities of reward-modulated STDP");
+}
+
+#[test]
+fn requests_list_synapses_on_the_cpu() {
+    requests_list_synapses(&on_cpu());
+}
+
+#[test]
+fn requests_list_synapses_on_a_gpu() {
+    if let Some(ways) = on_gpu() {
+        requests_list_synapses(&ways);
+    }
+}
+
+/// Edge lists have the learned weights of a saved state, or those at step 0 without one.
+#[test]
+fn edge_lists_have_learned_weights() {
+    let (model, way) = (network(&[]), &on_cpu()[0]);
+    let mut sim = way.build(&model);
+    let start = sim.save().expect("saved");
+    let learned = way.end(&mut *sim, 1203).1;
+    let prepared = model.prepare(&BuildContext::default(), &Progress::default()).expect("prepared");
+    let weights = |i: usize, state: Option<&Snapshot>| {
+        let list = prepared.edge_list(i, state, &Progress::default()).expect("a list");
+        let (mut all, mut row) = (vec![], vec![]);
+        for from in 0..list.connectivity.connections.n() {
+            list.connectivity.connections.read(from, &mut row);
+            all.extend(row.iter().map(|connection| connection.weight as f32));
+        }
+        (all, list.weight_exponent.is_some())
+    };
+    let saved = |i: usize, state: &Snapshot| {
+        let weights: Vec<f32> = state.read_list(&format!("plasticity.{i}.weights")).expect("weights");
+        weights.into_iter().map(|w| w + 0.0).collect::<Vec<_>>()
+    };
+    for i in LEARNING {
+        assert!(weights(i, Some(&learned)) == (saved(i, &learned), false), "projection {i}: learned");
+        assert!(weights(i, None) == (saved(i, &start), true), "projection {i}: at step 0");
+    }
+    assert!(weights(3, Some(&learned)).0.iter().all(|w| *w == -100.0), "constant weights");
+    let of_other = network(&["projections.1.rule.n=19"]);
+    let prepared = of_other.prepare(&BuildContext::default(), &Progress::default()).expect("prepared");
+    let refused = prepared.edge_list(1, Some(&learned), &Progress::default()).err().expect("other synapses");
+    assert!(refused.to_string().contains("1540 weights"), "{refused}");
+}
+
 /// The network with constant weights.
 fn without_plasticity() -> Model {
     let edits: Vec<String> = (0..6).map(|i| format!("projections.{i}.plasticity=Static")).collect();
@@ -239,6 +324,13 @@ fn probes_read_weights(ways: &[Way]) {
         let steps: Vec<u64> = (1..=3).map(|i| i * u64::from(EVERY)).collect();
         assert_eq!((&mean.steps, &sd.steps, &histogram.steps), (&steps, &steps, &steps));
         assert_eq!((mean.lanes, sd.lanes, histogram.n_bins()), (5, 5, N_BINS));
+        let Some(Reading::Series(third)) = all.reading(THIRD_FACTOR) else { panic!("a series") };
+        assert_eq!((&third.steps, third.lanes, sim.lanes(THIRD_FACTOR)), (&steps, 1, vec![names[4].to_owned()]));
+        // d_0 + k (r - r_0) with 53 neurons and intervals of 23 steps.
+        for d in &third.values {
+            let spikes = ((f64::from(*d) - 0.5) / 0.02 + 5.0) * 53.0 * 2.3e-3;
+            assert!(spikes > -1e-3 && (spikes - spikes.round()).abs() < 1e-3, "{d}: {spikes} spikes");
+        }
         for row in 0..3 {
             let (means, deviations, counts) = statistics(&way.end(&mut *other, EVERY).1);
             for lane in 0..5 {

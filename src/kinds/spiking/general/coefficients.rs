@@ -3,6 +3,7 @@
 
 use super::{
     ExternalInput, InputSource, PointNeuron,
+    homeostasis::state::Thresholds,
     plan::{BLOCK, Plan, RECEPTORS},
 };
 use crate::{
@@ -59,11 +60,17 @@ pub struct Coefficients {
 }
 
 impl Coefficients {
-    /// Derives the coefficients of the parameters, under the active stimuli.
-    pub fn derive(params: &Params, plan: &Plan, seed: u64, stimuli: &ActiveStimuli<f32>) -> Self {
+    /// Derives the coefficients of the parameters, under the active stimuli, with raised thresholds.
+    pub fn derive(
+        params: &Params,
+        plan: &Plan,
+        seed: u64,
+        stimuli: &ActiveStimuli<f32>,
+        thresholds: &Thresholds,
+    ) -> Self {
         let mut all = Self::default();
         for i in 0..plan.populations.len() {
-            all.add(&Population { params, plan, seed, stimuli, index: i });
+            all.add(&Population { params, plan, seed, stimuli, thresholds, index: i });
         }
         all
     }
@@ -100,6 +107,7 @@ struct Population<'a> {
     plan: &'a Plan,
     seed: u64,
     stimuli: &'a ActiveStimuli<f32>,
+    thresholds: &'a Thresholds,
     index: usize,
 }
 
@@ -110,7 +118,7 @@ impl Population<'_> {
         let own = move |input: &&ExternalInput| input.population.trim() == name;
         self.params.external_inputs.iter().filter(own).enumerate().filter_map(|(i, input)| match &input.source {
             InputSource::Current(current) => Some((i, current.amplitude)),
-            InputSource::Poisson(_) => None,
+            InputSource::Poisson(_) | InputSource::Patterns(_) => None,
         })
     }
 
@@ -118,6 +126,7 @@ impl Population<'_> {
     fn varies(&self) -> bool {
         let model = &self.params.populations[self.index].model;
         let mut is_drawn = !self.stimuli.currents.is_empty() || !self.stimuli.driven.is_empty();
+        is_drawn |= self.thresholds.has(self.index);
         values_of(model, |d, _| {
             is_drawn |= d.as_constant().is_none();
             0.0
@@ -138,7 +147,9 @@ impl Population<'_> {
         if self.stimuli.driven.get(neuron as usize).copied().unwrap_or(false) {
             values.t_ref = 0.0;
         }
-        propagators(model, &values, self.plan.dt_ms, population.exponents).map(|x| x as f32)
+        let mut out = propagators(model, &values, self.plan.dt_ms, population.exponents);
+        out[index::THETA] += self.thresholds.of(self.index, neuron - population.first);
+        out.map(|x| x as f32)
     }
 }
 

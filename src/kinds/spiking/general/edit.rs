@@ -34,11 +34,11 @@ pub fn plan_after(params: &Params, now: &Plan, change: &Change) -> Result<Option
     Ok(Some(next))
 }
 
-/// Whether projections differ at most in parameters of their plasticity, and in learning.
+/// Whether projections differ at most in parameters of their plasticity and scaling, and in learning.
 fn same_rows(a: &Params, b: &Params) -> bool {
     let is_same = |(a, b): (&Projection, &Projection)| {
-        let (plasticity, learning) = (b.plasticity.clone(), b.learning);
-        a.plasticity.is_same_type(&b.plasticity) && Projection { plasticity, learning, ..a.clone() } == *b
+        let (plasticity, learning, scaling) = (b.plasticity.clone(), b.learning, b.scaling.clone());
+        a.plasticity.is_same_type(&b.plasticity) && Projection { plasticity, learning, scaling, ..a.clone() } == *b
     };
     a.projections.len() == b.projections.len() && a.projections.iter().zip(&b.projections).all(is_same)
 }

@@ -22,7 +22,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `population`, `projection`, `positions` | parameters; positions of the neurons |
-//! | [`plan`], `rule_size`, [`fixed_point`] | the checked network: sizes, delays, units of the weights |
+//! | [`plan`], `inputs`, `rule_size`, [`fixed_point`] | the checked network: sizes, delays, units of the weights |
 //! | [`edge_file`] | edge lists of projections from files |
 //! | [`draws`], [`rows`] | addressed draws, and the rows made from them, one presynaptic neuron at a time |
 //! | [`connections`], [`network`] | all connections in memory, and their views |
@@ -30,6 +30,8 @@
 //! | [`cpu`] | the step on the CPU |
 //! | [`cuda`] | the same step on an NVIDIA GPU |
 //! | [`edit`] | edits while a network runs |
+//! | [`homeostasis`] | adaptive thresholds, scaling of plastic weights |
+//! | [`patterns`] | presented patterns, readout of their classes |
 //! | [`forecast`] | prediction of a network for the graph editor |
 //! | [`plasticity`] | plasticity of synapses: rules, order of events, layout |
 //! | [`present`] | present weights of plastic synapses, for requests |
@@ -48,7 +50,10 @@ pub mod edge_file;
 pub mod edit;
 pub mod fixed_point;
 pub mod forecast;
+pub mod homeostasis;
+mod inputs;
 pub mod network;
+pub mod patterns;
 pub mod plan;
 pub mod plasticity;
 mod population;
@@ -61,6 +66,8 @@ pub mod rows;
 mod rule_size;
 pub mod saved;
 pub mod without_input;
+pub use homeostasis::{Adaptation, Scaling};
+pub use patterns::PatternInput;
 pub use plasticity::Plasticity;
 pub use population::*;
 pub use projection::*;

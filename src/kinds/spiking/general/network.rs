@@ -4,6 +4,11 @@ use super::{
     ConnectionRule,
     connections::{Connections, Rows, TARGET},
     edge_file::{self, EdgeFile},
+    patterns::{
+        PatternImages,
+        images::{self, ImageSet},
+        schedule::{PatternSchedule, check_pixels},
+    },
     plan::{self, Plan},
     positions::positions,
     present::PresentWeights,
@@ -28,6 +33,8 @@ pub struct RuleNetwork {
     pub positions: Vec<[f32; 3]>,
     /// Edge lists of the projections from files.
     edges: Vec<Option<EdgeFile>>,
+    /// Images of the file of the presented patterns; `None` without a file.
+    images: Option<Arc<ImageSet>>,
     /// Notices about the files, one sentence each.
     pub notices: Vec<String>,
     /// Connections, once they are made.
@@ -59,7 +66,14 @@ impl RuleNetwork {
         if !places.is_empty() {
             places.resize(plan.n as usize, [0.0; 3]);
         }
-        Ok(Self { plan, seed: context.seed, positions: places, edges, notices, made: OnceLock::new() })
+        let images = images(&plan, context, progress)?.map(Arc::new);
+        Ok(Self { plan, seed: context.seed, positions: places, edges, images, notices, made: OnceLock::new() })
+    }
+
+    /// Returns the presented patterns of a seed; `None` if no input presents any.
+    pub fn patterns(&self, seed: u64) -> Option<Arc<PatternSchedule>> {
+        let plan = self.plan.patterns.clone()?;
+        Some(Arc::new(PatternSchedule::new(plan, seed, self.images.clone())))
     }
 
     /// Returns the maker of the rows of a projection.
@@ -190,6 +204,27 @@ impl RuleNetwork {
             ..ElementSet::default()
         }
     }
+}
+
+/// Reads the images that the presented patterns name; `None` without a file. Fails if the file is invalid, or its images do not fit.
+fn images(plan: &Plan, context: &BuildContext, progress: &Progress) -> Result<Option<ImageSet>, SimError> {
+    let Some(of) = &plan.patterns else { return Ok(None) };
+    let PatternImages::File(file) = &of.images else { return Ok(None) };
+    let refuse = |why: String| Err(SimError::Input(format!("external_inputs.{}: {why}", of.input)));
+    if file.path.0.trim().is_empty() {
+        return refuse("source.images.path is empty: name a table of images".to_owned());
+    }
+    let set = images::read(&context.resolve(file.path.0.trim()), progress)?;
+    if let Err(why) = check_pixels(set.pixels, &of.neurons) {
+        return refuse(why);
+    }
+    let (n, held_out) = (set.labels.len() as u64, of.numbers[2]);
+    if n <= held_out {
+        return refuse(format!(
+            "source.held_out: {held_out} images are held out, the file has {n}. Lower the number, or name a file with more"
+        ));
+    }
+    Ok(Some(set))
 }
 
 /// Returns the edge list that a projection names; `None` for other rules.

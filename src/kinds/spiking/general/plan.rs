@@ -2,11 +2,13 @@
 //! only for a network that can be built; [`plan`] refuses all others with a message that names the cause.
 
 use super::{
-    ConnectionRule, ExternalInput, InputSource, Placement, PointNeuron, Population, Projection, Receptor,
-    RefractoryInput,
+    ConnectionRule, Placement, PointNeuron, Population, Projection, Receptor, RefractoryInput,
     delay::delay_steps,
     edge_file::FileFacts,
     fixed_point,
+    homeostasis::plan::AdaptationPlan,
+    inputs,
+    patterns::schedule::PatternPlan,
     plasticity::plan::{self as plasticity, PlasticityPlan},
     rule_size,
 };
@@ -48,6 +50,10 @@ pub struct Plan {
     pub projections: Vec<ProjectionPlan>,
     /// External inputs, in the order of the list.
     pub inputs: Vec<InputPlan>,
+    /// Presented patterns; `None` if no input presents any.
+    pub patterns: Option<PatternPlan>,
+    /// Whether weights and thresholds are held, because training has ended.
+    pub is_held: bool,
 }
 
 /// A population of a plan.
@@ -65,6 +71,8 @@ pub struct PopulationPlan {
     pub model: PointNeuron,
     /// Positions of the neurons.
     pub placement: Placement,
+    /// Adaptation of the thresholds; `None` if they are constant.
+    pub adaptation: Option<AdaptationPlan>,
     /// Exponent of the unit of the sums of each receptor: an integer `i` means `i · 2^exponent`.
     pub exponents: [i32; RECEPTORS],
 }
@@ -152,6 +160,8 @@ pub enum Drive {
     },
     /// A constant current, in the unit of the model.
     Current(Distribution),
+    /// Presented patterns, which are stimuli.
+    Patterns,
 }
 
 impl PointNeuron {
@@ -208,7 +218,7 @@ pub fn with_files(params: &Params, files: &[Option<FileFacts>]) -> Result<Plan, 
     if !(dt_ms > 0.0 && dt_ms.is_finite()) {
         return Err(input(format!("rules.dt: a time step of {dt_ms} ms is not possible; it is above 0")));
     }
-    let (mut populations, n, stride) = populations(&params.populations)?;
+    let (mut populations, n, stride) = populations(&params.populations, dt_ms)?;
     let mut projections = params
         .projections
         .iter()
@@ -230,12 +240,13 @@ pub fn with_files(params: &Params, files: &[Option<FileFacts>]) -> Result<Plan, 
         .external_inputs
         .iter()
         .enumerate()
-        .map(|(i, input)| external(i, input, &populations))
+        .map(|(i, input)| inputs::check(i, input, &populations))
         .collect::<Result<Vec<_>, _>>()?;
+    let patterns = inputs::patterns(&inputs, &populations, dt_ms)?;
     fixed_point::choose(&mut populations, &mut projections, &inputs, dt_ms).map_err(input)?;
-    let inputs = inputs.iter().map(|(at, of)| planned(*at, of, &populations[*at], dt_ms)).collect();
+    let inputs = inputs.iter().map(|(at, of)| inputs::plan(*at, of, &populations[*at], dt_ms)).collect();
     let slots = projections.iter().map(|p| p.delays).max().unwrap_or(1).next_power_of_two();
-    Ok(Plan { dt_ms, n, stride, slots, populations, projections, inputs })
+    Ok(Plan { dt_ms, n, stride, slots, populations, projections, inputs, patterns, is_held: false })
 }
 
 pub(super) fn input(why: String) -> SimError {
@@ -243,7 +254,7 @@ pub(super) fn input(why: String) -> SimError {
 }
 
 /// Checks the populations; returns them with the numbers of neurons and of entries of a state array.
-fn populations(list: &[Population]) -> Result<(Vec<PopulationPlan>, u32, u32), SimError> {
+fn populations(list: &[Population], dt_ms: f64) -> Result<(Vec<PopulationPlan>, u32, u32), SimError> {
     if list.is_empty() {
         return Err(input("populations: there is none. Add a population".to_owned()));
     }
@@ -276,6 +287,10 @@ fn populations(list: &[Population]) -> Result<(Vec<PopulationPlan>, u32, u32), S
                 group_digits(MAX_NEURONS)
             ));
         }
+        let adaptation = match AdaptationPlan::new(&population.adaptation, dt_ms) {
+            Ok(adaptation) => adaptation,
+            Err(why) => return refuse(why),
+        };
         planned.push(PopulationPlan {
             name: name.to_owned(),
             first: first as u32,
@@ -283,6 +298,7 @@ fn populations(list: &[Population]) -> Result<(Vec<PopulationPlan>, u32, u32), S
             state: state as u32,
             model: population.model.clone(),
             placement: population.positions.clone(),
+            adaptation,
             exponents: [0; RECEPTORS],
         });
         first += n;
@@ -292,7 +308,7 @@ fn populations(list: &[Population]) -> Result<(Vec<PopulationPlan>, u32, u32), S
 }
 
 /// Finds a population by its name. The error lists the names.
-fn named(name: &str, populations: &[PopulationPlan]) -> Result<usize, String> {
+pub(super) fn named(name: &str, populations: &[PopulationPlan]) -> Result<usize, String> {
     let name = name.trim();
     populations.iter().position(|p| p.name == name).ok_or_else(|| {
         let known = populations.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -346,7 +362,7 @@ fn projection(
 }
 
 /// Returns the index of the receptor that a projection with a median weight chooses.
-fn receptor(choice: Receptor, weight: f64) -> usize {
+pub(super) fn receptor(choice: Receptor, weight: f64) -> usize {
     match choice {
         Receptor::BySign => usize::from(weight <= 0.0),
         Receptor::Excitatory => 0,
@@ -376,38 +392,4 @@ fn delays(of: Distribution, dt_ms: f64) -> Result<(u32, u32), String> {
         ));
     }
     Ok((first as u32, (last - first) as u32 + 1))
-}
-
-/// Checks an external input; returns the index of its population.
-fn external<'a>(
-    i: usize,
-    of: &'a ExternalInput,
-    populations: &[PopulationPlan],
-) -> Result<(usize, &'a ExternalInput), SimError> {
-    let at =
-        named(&of.population, populations).map_err(|why| input(format!("external_inputs.{i}: population: {why}")))?;
-    let values = match &of.source {
-        InputSource::Poisson(p) => vec![p.rate, p.weight, p.delay],
-        InputSource::Current(c) => vec![extremes(c.amplitude).0, extremes(c.amplitude).1],
-    };
-    match values.iter().all(|x| x.is_finite()) {
-        true => Ok((at, of)),
-        false => Err(input(format!("external_inputs.{i}: values are finite numbers"))),
-    }
-}
-
-fn planned(population: usize, of: &ExternalInput, to: &PopulationPlan, dt_ms: f64) -> InputPlan {
-    let drive = match &of.source {
-        InputSource::Poisson(p) => {
-            let receptor = receptor(p.receptor, p.weight);
-            Drive::Poisson {
-                table: PoissonTable::new(p.rate.max(0.0) * dt_ms * 1e-3),
-                weight: fixed_point::rounded(p.weight, to.exponents[receptor]),
-                receptor,
-                since: delay_steps(p.delay, dt_ms).max(0.0) as u64,
-            }
-        }
-        InputSource::Current(c) => Drive::Current(c.amplitude),
-    };
-    InputPlan { population, drive }
 }

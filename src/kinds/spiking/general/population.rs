@@ -1,5 +1,6 @@
 //! Populations of a network from rules: neuron models, sizes and positions.
 
+use super::homeostasis::Adaptation;
 use crate::{
     choices, one_of, params,
     params::{Distribution, one_of::NoParameters},
@@ -318,6 +319,10 @@ params! {
         /// Membrane potential at step 0. Synaptic variables are 0.
         #[param(title = "Start potential", unit = Mv, range = -90.0..=30.0, hard = -1000.0..=1000.0, symbol = "V(0)", apply = Rewind)]
         v_start: Distribution = Distribution::constant(-65.0),
+
+        /// Adaptation of the neurons to their own activity.
+        #[param(title = "Adaptation", apply = Rebuild)]
+        adaptation: Adaptation = Adaptation::Constant(NoParameters {}),
 
         /// Positions of the neurons.
         #[param(title = "Positions", apply = Rebuild)]

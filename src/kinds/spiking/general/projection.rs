@@ -1,6 +1,6 @@
 //! Projections and external input of a network from rules.
 
-use super::plasticity::Plasticity;
+use super::{homeostasis::Scaling, patterns::PatternInput, plasticity::Plasticity};
 use crate::{
     choices, one_of, params,
     params::{Distribution, PathText, one_of::NoParameters},
@@ -182,6 +182,11 @@ params! {
         #[param(title = "Learning")]
         #[show_if(|s| !matches!(s.plasticity, Plasticity::Static(_) | Plasticity::TsodyksMarkram(_)))]
         learning: bool = true,
+
+        /// Homeostatic scaling of the weights of each postsynaptic neuron, while the projection learns (Turrigiano 2008).
+        #[param(title = "Homeostatic scaling", source = "Turrigiano 2008", apply = Rebuild)]
+        #[show_if(|s| !matches!(s.plasticity, Plasticity::Static(_) | Plasticity::TsodyksMarkram(_)))]
+        scaling: Scaling = Scaling::Unscaled(NoParameters {}),
     }
 }
 
@@ -223,6 +228,9 @@ one_of! {
         Poisson(PoissonInput),
         /// A constant current.
         Current(CurrentInput),
+        /// Patterns, one after another, as voltage pulses.
+        #[title("Presented patterns")]
+        Patterns(PatternInput),
     }
 }
 

@@ -4,12 +4,14 @@
 use super::{
     connections::Connections,
     cpu::{GeneralSim, partition::NEVER, step::ARRAYS},
+    homeostasis::{counts::SpikeCounts, state::Thresholds},
+    patterns::readout,
     plan::Plan,
     plasticity::{part::Part, saved as plasticity},
 };
 use crate::{
     kinds::spiking::{
-        measure::Measurements,
+        host_state::HostState,
         saved_state::{Counted, inconsistent, read_kicks, write_kicks},
     },
     sim::{SimError, Snapshot, snapshot::misfit},
@@ -70,11 +72,11 @@ pub(super) fn write(sim: &GeneralSim) -> Snapshot {
         manual_kicks: sim.host.manual_kicks.clone(),
         plasticity: plastic(sim),
     };
-    compose(&sim.plan, sim.connections.hash.0, state, &sim.host.measurements)
+    compose(&sim.plan, sim.connections.hash.0, state, &sim.host)
 }
 
 /// Creates a snapshot from its parts; `hash` is that of the connections.
-pub fn compose(plan: &Plan, hash: u64, state: State, measurements: &Measurements) -> Snapshot {
+pub fn compose(plan: &Plan, hash: u64, state: State, host: &HostState<f32>) -> Snapshot {
     let mut out = Snapshot::new(MODEL);
     out.number("step", state.step);
     out.number("dt_ms", plan.dt_ms);
@@ -89,6 +91,9 @@ pub fn compose(plan: &Plan, hash: u64, state: State, measurements: &Measurements
     let (neurons, weights) = state.manual_kicks.into_iter().unzip();
     write_kicks::<f32>(&mut out, neurons, weights);
     state.plasticity.into_iter().for_each(|of| plasticity::write(&mut out, of));
+    let measurements = &host.measurements;
+    host.thresholds.write(&measurements.counts, &mut out);
+    measurements.readout.iter().for_each(|readout| readout.write(&mut out));
     measurements.write(&mut out);
     out
 }
@@ -100,7 +105,12 @@ pub fn synapses(connections: &Connections) -> Vec<u64> {
 
 /// Parses a state of this network; `synapses` are the numbers of synapses by projection. Fails if the time step or the
 /// connections differ, or the contents are inconsistent.
-pub fn parse(plan: &Plan, hash: u64, synapses: &[u64], from: &Snapshot) -> Result<(State, Counted), SimError> {
+pub fn parse(
+    (plan, host): (&Plan, &HostState<f32>),
+    hash: u64,
+    synapses: &[u64],
+    from: &Snapshot,
+) -> Result<(State, SavedHost), SimError> {
     from.expect_model(MODEL)?;
     if from.read_number::<f64>("dt_ms")?.to_bits() != plan.dt_ms.to_bits() {
         return Err(misfit("it was saved with another time step"));
@@ -128,7 +138,7 @@ pub fn parse(plan: &Plan, hash: u64, synapses: &[u64], from: &Snapshot) -> Resul
     }
     let manual_kicks = read_kicks(from, plan.n)?;
     let plasticity = plasticity::parse(plan, synapses, from)?;
-    let counted = Counted::read(from, step)?;
+    let of_host = SavedHost::read(plan, host, from, step)?;
     let ascending = |lanes: &[u32]| lanes.is_sorted_by(|a, b| a < b) && lanes.last().is_none_or(|i| *i < plan.n);
     let fits = rest.is_empty()
         && spikes.iter().all(|(_, lanes)| ascending(lanes))
@@ -136,12 +146,43 @@ pub fn parse(plan: &Plan, hash: u64, synapses: &[u64], from: &Snapshot) -> Resul
     if !fits {
         return Err(inconsistent());
     }
-    Ok((State { step, arrays, last_spike, arrivals, spikes, manual_kicks, plasticity }, counted))
+    Ok((State { step, arrays, last_spike, arrivals, spikes, manual_kicks, plasticity }, of_host))
+}
+
+/// Measurements and thresholds of a saved state.
+pub struct SavedHost {
+    counted: Counted,
+    thresholds: Thresholds,
+    counts: SpikeCounts,
+    readout: Option<readout::Counted>,
+}
+
+impl SavedHost {
+    /// Reads measurements and thresholds; `step` is the step of the state. Fails if the contents do not fit.
+    fn read(plan: &Plan, host: &HostState<f32>, from: &Snapshot, step: u64) -> Result<Self, SimError> {
+        let counted = Counted::read(from, step)?;
+        let (thresholds, counts) = Thresholds::read(plan, from)?;
+        let readout = host.measurements.readout.as_ref().map(|readout| readout.read(from)).transpose()?;
+        Ok(Self { counted, thresholds, counts, readout })
+    }
+
+    /// Restores measurements and thresholds.
+    pub fn restore(self, host: &mut HostState<f32>, step: u64) {
+        host.thresholds = self.thresholds;
+        host.measurements.resume(self.counted, step);
+        host.measurements.counts = self.counts;
+        if let Some((readout, saved)) = host.measurements.readout.as_mut().zip(self.readout) {
+            readout.resume(saved);
+        }
+        host.step = step;
+        host.stimuli_changed = true;
+    }
 }
 
 /// Restores a state; on `Err` the simulation is unchanged.
 pub(super) fn read(sim: &mut GeneralSim, from: &Snapshot) -> Result<(), SimError> {
-    let (state, counted) = parse(&sim.plan, sim.connections.hash.0, &synapses(&sim.connections), from)?;
+    let of = (&sim.plan, &sim.host);
+    let (state, of_host) = parse(of, sim.connections.hash.0, &synapses(&sim.connections), from)?;
     let (n, step) = (sim.plan.n as usize, state.step);
     for (partition, ring) in sim.partitions.iter_mut().zip(&mut sim.rings) {
         let range = partition.range();
@@ -167,9 +208,7 @@ pub(super) fn read(sim: &mut GeneralSim, from: &Snapshot) -> Result<(), SimError
         let parts = sim.partitions.iter_mut().filter_map(|p| p.plastic[of.projection].as_mut());
         plasticity::restore(of, &mut parts.collect::<Vec<_>>());
     }
-    sim.host.step = step;
     sim.host.manual_kicks = state.manual_kicks;
-    sim.host.measurements.resume(counted, step);
-    sim.host.stimuli_changed = true;
+    of_host.restore(&mut sim.host, step);
     Ok(())
 }

@@ -13,6 +13,8 @@ pub mod step;
 use super::{
     coefficients::Coefficients,
     connections::Connections,
+    homeostasis::state as homeostasis,
+    patterns::hold,
     plan::{self, Plan},
     plasticity::{
         laws::Rule,
@@ -158,7 +160,8 @@ impl GeneralSim {
     fn apply_stimuli(&mut self) {
         let host = &mut self.host;
         self.stimuli = host.plan.at(host.step, self.plan.n);
-        self.coefficients = Coefficients::derive(&host.params, &self.plan, host.context.seed, &self.stimuli);
+        let (seed, thresholds) = (host.context.seed, &host.thresholds);
+        self.coefficients = Coefficients::derive(&host.params, &self.plan, seed, &self.stimuli, thresholds);
         self.partitions.iter_mut().for_each(|partition| partition.apply(&self.stimuli));
         host.stimuli_changed = false;
     }
@@ -166,11 +169,20 @@ impl GeneralSim {
     fn run(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
         let end = self.host.step + u64::from(steps);
         while self.host.step < end {
+            if hold::changes(&self.plan, self.host.step) {
+                let mut plan = self.plan.clone();
+                hold::apply(&mut plan, &self.host.params, self.host.step);
+                self.replace_plan(plan);
+            }
+            if homeostasis::is_due(&self.plan, self.host.step) {
+                self.apply_homeostasis();
+            }
             if self.host.stimuli_changed || self.host.step >= self.stimuli.until {
                 self.apply_stimuli();
             }
             let due = self.host.measurements.weights.next_due(self.host.step);
-            self.stretch(end.min(self.host.step + STRETCH * self.window).min(self.stimuli.until).min(due), pass)?;
+            let changes = self.stimuli.until.min(homeostasis::next_due(&self.plan, self.host.step));
+            self.stretch(end.min(self.host.step + STRETCH * self.window).min(changes).min(due), pass)?;
             check_finite(
                 self.partitions.iter_mut().filter_map(|partition| partition.non_finite.take()),
                 &self.host.setup.neurons,
@@ -180,6 +192,25 @@ impl GeneralSim {
             }
         }
         Ok(())
+    }
+
+    /// Raises thresholds and scales weights before a step in which an interval ends.
+    fn apply_homeostasis(&mut self) {
+        let (step, host) = (self.host.step, &mut self.host);
+        let counts = &mut host.measurements.counts;
+        host.stimuli_changed |= host.thresholds.adapt(&self.plan, step, counts);
+        let due = homeostasis::due_scalings(&self.plan, step, counts);
+        if due.is_empty() {
+            return;
+        }
+        self.bring_up_to_date();
+        self.each_plastic(|_, part, of| {
+            if let Some((_, scaling, counted)) = due.iter().find(|(i, ..)| *i == of.index) {
+                let own = part.neurons();
+                let values = if scaling.needs_sums() { part.input_sums(of) } else { counted[own].to_vec() };
+                part.scale_inputs(&scaling.factors(&values, of.rule.w_max), of);
+            }
+        });
     }
 
     /// Adds a sample of the weights to the measurements.
@@ -192,8 +223,11 @@ impl GeneralSim {
             for (index, projection) in self.plan.projections.iter().enumerate() {
                 let Some(w_max) = projection.plasticity.as_ref().and_then(|of| of.rule.w_max()) else { continue };
                 let mut sums = WeightSums::new(w_max as f32);
-                let parts = self.partitions.iter().filter_map(|p| p.plastic[index].as_ref());
-                parts.for_each(|part| sums.add(&part.weights));
+                for part in self.partitions.iter().filter_map(|p| p.plastic[index].as_ref()) {
+                    sums.add(&part.weights);
+                    let rule = self.rules[index].as_ref();
+                    sums.third_factor = rule.and_then(|rule| rule.third_factor(part.modulated));
+                }
                 all.push(sums);
             }
             self.host.measurements.weights.push(self.host.step, &all);

@@ -7,7 +7,12 @@ use crate::{
         shared::host_sim::HostSim,
         spiking::{
             cpu::ring_buffer::RingBuffer,
-            general::{edit, present::PresentWeights, saved},
+            general::{
+                edit,
+                plasticity::present::{self as synapses, StoredSynapse, SynapsePlace},
+                present::PresentWeights,
+                saved,
+            },
             host_state::{Edit, HostState},
             probes, requests,
         },
@@ -71,6 +76,11 @@ impl HostSim for GeneralSim {
 
     fn answer(&mut self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
         self.bring_up_to_date();
+        if let Some(ends) = requests::synapse_ends(&self.host.setup, request)? {
+            let of = (self.host.setup.rules()?, &self.plan);
+            let states = synapses::states(of, ends, self.host.step, |place| Ok(self.stored(place)))?;
+            return Ok(requests::synapse_answer(&self.host.params, &states));
+        }
         let is_wanted = |neuron| requests::uses_row(request, neuron);
         let row = |i: usize, source: u32| Ok(self.plastic_row(i, source as usize));
         let present = PresentWeights::read(&self.plan, is_wanted, progress, row)?;
@@ -124,6 +134,21 @@ impl GeneralSim {
     fn plastic_row(&self, projection: usize, source: usize) -> Vec<f32> {
         let parts = self.partitions.iter().filter_map(|partition| partition.plastic[projection].as_ref());
         parts.flat_map(|part| &part.weights[part.own(source)]).copied().collect()
+    }
+
+    /// Returns the stored values of a plastic synapse.
+    fn stored(&self, SynapsePlace { projection, source, number, target, .. }: SynapsePlace) -> StoredSynapse {
+        let parts = || self.partitions.iter().filter_map(|partition| partition.plastic[projection].as_ref());
+        let source = source as usize;
+        let eligibility = parts().filter(|part| !part.eligibility.is_empty());
+        let mut eligibility = eligibility.flat_map(|part| &part.eligibility[part.own(source)]);
+        let spikes = parts().find(|part| part.neurons().contains(&(target as usize)));
+        StoredSynapse {
+            weight: self.plastic_row(projection, source).get(number).copied().unwrap_or_default(),
+            eligibility: eligibility.nth(number).copied().unwrap_or_default(),
+            row: parts().next().map_or_else(Default::default, |part| part.rows[source]),
+            spikes: spikes.map_or_else(Vec::new, |part| part.spikes_of(target)),
+        }
     }
 
     /// Returns the time since each neuron's last spike, ms; -1 for never.

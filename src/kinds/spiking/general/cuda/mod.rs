@@ -19,12 +19,14 @@
 //! | `launches` | kernels of a launch |
 //! | `queue` | launches and their readback |
 //! | `plastic` | plastic synapses: start values, updates between launches |
+//! | `homeostasis` | adaptive thresholds, scaling and permutation of weights |
 //! | `modulator` | spikes of the population that modulates a third factor |
 //! | `plastic_tables`, `plastic_state` | their rules in the layout of the kernels; their saved states |
 //! | `state` | saved states |
 
 mod buffers;
 mod connect;
+mod homeostasis;
 pub mod kernels;
 mod launches;
 mod modulator;
@@ -42,6 +44,8 @@ use super::{
         Coefficients,
         index::{COUNT, REST},
     },
+    homeostasis::state::{Thresholds, is_due, next_due},
+    patterns::hold,
     plan::{self, Plan},
 };
 use crate::{
@@ -136,7 +140,8 @@ impl RulesSim {
         let connecting = RulesConnectKernels::load(gpu)?;
         let drafts = connect::drafts(gpu, &connecting, network, progress)?;
         let synapses: Vec<u64> = drafts.iter().map(connect::Draft::synapses).collect();
-        let coefficients = Coefficients::derive(params, &plan, context.seed, &host.plan.at(0, plan.n));
+        let stimuli = host.plan.at(0, plan.n);
+        let coefficients = Coefficients::derive(params, &plan, context.seed, &stimuli, &host.thresholds);
         let sizes = Sizes::new(&plan, &synapses, &coefficients);
         let layout = Layout::new(&plan, &synapses, &sizes);
         let mut memory = RulesBuffers::new(gpu, &sizes, &layout, context.seed)?;
@@ -237,6 +242,13 @@ impl RulesSim {
 
     /// Launches steps from `step` on, at most to `end`.
     fn launch(&mut self, step: u64, end: u64, pass: &mut Pass) -> Result<(), SimError> {
+        if is_due(&self.plan, step) || hold::changes(&self.plan, step) {
+            while self.queue.has_launches() {
+                self.collect(pass)?;
+            }
+            self.hold_or_learn(step)?;
+            self.apply_homeostasis(step)?;
+        }
         if self.host.stimuli_changed || step >= self.until {
             self.apply_stimuli(step)?;
         }
@@ -250,7 +262,7 @@ impl RulesSim {
             None => end,
         };
         let due = self.host.measurements.weights.next_due(step);
-        let end = end.min(due);
+        let end = end.min(due).min(next_due(&self.plan, step));
         // Launches become shorter towards the end, so that little is left to read after the last one.
         let left = end.min(self.until) - step;
         let most = if self.persistent.is_some() { MAX_LAUNCH_STEPS } else { MAX_GRAPH_STEPS };
@@ -302,7 +314,8 @@ impl RulesSim {
     fn apply_stimuli(&mut self, step: u64) -> Result<Coefficients, SimError> {
         let stimuli = self.host.plan.at::<f32>(step, self.plan.n);
         let image = DeviceStimuli::new(&stimuli, &self.manual, self.plan.n);
-        let coefficients = Coefficients::derive(&self.host.params, &self.plan, self.host.context.seed, &stimuli);
+        let (seed, thresholds) = (self.host.context.seed, &self.host.thresholds);
+        let coefficients = Coefficients::derive(&self.host.params, &self.plan, seed, &stimuli, thresholds);
         let is_replaced = match &mut self.plastic {
             Some(plastic) => plastic.upload(&self.plan, &coefficients)?,
             None => false,
@@ -355,7 +368,7 @@ impl RulesSim {
             self.apply_stimuli(step)?; // so that the device has the current maximum weights
         }
         if let Some(plastic) = &mut self.plastic {
-            plastic.change_weights(&self.memory, edit)?;
+            plastic.change_weights(&self.memory, &self.layout.projections, edit)?;
         }
         Ok(())
     }
@@ -415,7 +428,8 @@ fn persistent_grid(stride: u32, multiprocessors: u32, table_bytes: u32, is_plast
 /// Returns the memory of a new simulation, with the coefficients of constant parameters.
 pub fn predict(params: &Params, plan: &Plan) -> MemoryReport {
     let synapses: Vec<u64> = plan.projections.iter().map(|p| p.synapses).collect();
-    let coefficients = Coefficients::derive(params, plan, 0, &StimulusPlan::default().at(0, plan.n));
+    let stimuli = StimulusPlan::default().at(0, plan.n);
+    let coefficients = Coefficients::derive(params, plan, 0, &stimuli, &Thresholds::new(plan));
     let mut report = RulesBuffers::predict(&Sizes::new(plan, &synapses, &coefficients));
     report += Queue::predict();
     let plastic = plastic_tables::PlasticSizes::new(plan, &synapses);

@@ -3,7 +3,7 @@
 
 use super::{
     buffers::RulesBuffers,
-    kernels::{RulesPlastic, RulesPlasticKernels, RulesRowState, StartRulesWeights, UpdateRulesRows},
+    kernels::{RulesPlastic, RulesPlasticKernels, RulesProjection, RulesRowState, StartRulesWeights, UpdateRulesRows},
     modulator::Modulator,
     plastic_tables::{PlasticSizes, tables},
 };
@@ -30,7 +30,7 @@ use std::{ops::Range, sync::Arc};
 /// Number of weights that are read at a time.
 const PIECE: usize = 1 << 22;
 /// Maximum number of threads of an update.
-const MAX_THREADS: u32 = 1 << 22;
+pub const MAX_THREADS: u32 = 1 << 22;
 
 buffers! {
     /// Device memory of the plastic projections. Buffers with one element are replaced by longer ones on demand.
@@ -54,6 +54,10 @@ buffers! {
             pub weights: Buf<f32> = Saved "plastic weights" s.weights.max(1);
             /// Eligibilities in the same order.
             pub eligibility: Buf<f32> = Saved "eligibilities" s.eligibility.max(1);
+            /// Sum of the weights of each neuron, of one projection at a time.
+            pub input_sums: Buf<u64> = Workspace "sums of weights" s.scaled.max(1);
+            /// Factor of the weights of each neuron, of one projection at a time.
+            pub factors: Buf<f32> = Workspace "factors of weights" s.scaled.max(1);
             /// Sum over the delivered weights since it was last read.
             pub hash: Buf<u64> = Workspace "hash of weights" 1;
         }
@@ -72,6 +76,8 @@ pub struct Plastic {
     pub sizes: [u32; 2],
     /// Counter of the population that modulates the third factor.
     pub modulator: Option<Modulator>,
+    /// Number of its spikes in the last update interval.
+    pub modulated: u32,
 }
 
 /// The plastic projections of a network.
@@ -85,7 +91,7 @@ pub struct PlasticSynapses {
     /// Rules as the kernels read them.
     pub tables: Vec<RulesPlastic>,
     /// Rules of the current parameters.
-    rules: Vec<Rule>,
+    pub rules: Vec<Rule>,
     /// Number of entries of all tables of decays.
     pub n_decays: u32,
     /// Number of spikes of each neuron since all synapses were brought up to date, as far as they were read.
@@ -106,7 +112,7 @@ impl PlasticSynapses {
         let plastic = |(projection, p): (usize, &crate::kinds::spiking::general::plan::ProjectionPlan)| {
             let sizes = [p.from, p.to].map(|population| plan.populations[population].n);
             let (of, synapses) = (p.plasticity.clone()?, synapses[projection]);
-            Some(Plastic { projection, synapses, sizes, modulator: Modulator::new(plan, &of), plan: of })
+            Some(Plastic { projection, synapses, sizes, modulator: Modulator::new(plan, &of), modulated: 0, plan: of })
         };
         let projections: Vec<Plastic> = plan.projections.iter().enumerate().filter_map(plastic).collect();
         if projections.is_empty() {
@@ -156,7 +162,10 @@ impl PlasticSynapses {
         self.memory.eligibility.clear()?;
         self.memory.hash.clear()?;
         self.forget_counts(0);
-        self.projections.iter_mut().filter_map(|of| of.modulator.as_mut()).for_each(|m| m.restart(0));
+        for of in &mut self.projections {
+            of.modulated = 0;
+            of.modulator.iter_mut().for_each(|modulator| modulator.restart(0));
+        }
         let mut rows = vec![];
         for ((of, rule), table) in self.projections.iter().zip(&self.rules).zip(&mut self.tables) {
             table.settled = 0_u32.wrapping_sub(1 + of.plan.dendritic_min);
@@ -189,14 +198,26 @@ impl PlasticSynapses {
 
     /// Changes the weights of projections, whose synapses must be up to date and whose rules must be uploaded. Fails if the device
     /// fails.
-    pub fn change_weights(&mut self, network: &RulesBuffers, edit: &WeightEdit) -> Result<(), GpuError> {
+    pub fn change_weights(
+        &mut self,
+        network: &RulesBuffers,
+        projections: &[RulesProjection],
+        edit: &WeightEdit,
+    ) -> Result<(), GpuError> {
         for index in 0..self.projections.len() {
             if !edit.projections.contains(&self.projections[index].projection) {
                 continue;
             }
-            let WeightChange::Scale(factor) = edit.change else {
-                self.reset_weights(network, index)?;
-                continue;
+            let factor = match edit.change {
+                WeightChange::Scale(factor) => factor,
+                WeightChange::Reset => {
+                    self.reset_weights(network, index)?;
+                    continue;
+                }
+                WeightChange::Shuffle(draws) => {
+                    self.shuffle_weights(network, (index, &projections[self.projections[index].projection]), draws)?;
+                    continue;
+                }
             };
             let w_max = self.tables[index].w_max;
             for piece in self.pieces(index) {
@@ -237,6 +258,7 @@ impl PlasticSynapses {
             if let Some(ended) = step.saturating_sub(shift).checked_div(interval) {
                 if let Some(at) = of.interval_end(step) {
                     let spikes = self.projections[index].modulator.as_mut().map_or(0, |m| m.take(step));
+                    self.projections[index].modulated = spikes;
                     let gain = self.rules[index].gain(spikes);
                     self.update_all(network, index, at as u32, gain)?;
                 }

@@ -7,7 +7,7 @@ use super::{
     plastic::{Plastic, PlasticSynapses},
 };
 use crate::{
-    gpu::GpuError,
+    gpu::{Buf, GpuError},
     kinds::spiking::{
         general::{
             connections::TARGET,
@@ -15,6 +15,7 @@ use crate::{
             plasticity::{
                 history::{PostSpike, is_after},
                 part::RowState,
+                present::{StoredSynapse, SynapsePlace},
                 saved::State,
             },
         },
@@ -53,12 +54,33 @@ fn units(network: &RulesBuffers, p: &RulesProjection, of: Range<usize>) -> Resul
     })
 }
 
+/// Returns the synapses of a row of a projection, and the order in which the host sorts them. Fails if the device fails.
+fn row_order(network: &RulesBuffers, p: &RulesProjection, source: u32) -> Result<(Range<usize>, Vec<usize>), GpuError> {
+    let at = p.starts as usize + source as usize;
+    let ends = network.starts.read_range(at..at + 2)?;
+    let row = ends[0] as usize..ends[1] as usize;
+    let words = network.words.read_range(p.words as usize + row.start..p.words as usize + row.end)?;
+    let units = units(network, p, row.clone())?;
+    let mut order: Vec<usize> = (0..row.len()).collect();
+    sort_row(&mut order, &words, &units);
+    Ok((row, order))
+}
+
+/// Returns the state of a row from its two versions.
+const fn row_state(versions: &[RulesRowState], settled: u32) -> RowState {
+    let [a, b] = [versions[0], versions[1]];
+    let RulesRowState { last, trace, second, .. } = if is_after(b.last, a.last) { b } else { a };
+    let updated = if is_after(settled, last) { settled } else { last };
+    RowState { updated, last, trace, second }
+}
+
 impl PlasticSynapses {
     /// Returns sums over the weights of each projection with changing weights. Fails if the device fails.
     pub fn weight_sums(&self) -> Result<Vec<WeightSums>, GpuError> {
         let mut all = vec![];
         for index in (0..self.projections.len()).filter(|index| self.projections[*index].plan.depth > 0) {
             let mut sums = WeightSums::new(self.tables[index].w_max);
+            sums.third_factor = self.rules[index].third_factor(self.projections[index].modulated);
             for piece in self.pieces(index) {
                 sums.add(&self.memory.weights.read_range(piece)?);
             }
@@ -75,16 +97,37 @@ impl PlasticSynapses {
         projection: usize,
         source: u32,
     ) -> Result<Vec<f32>, GpuError> {
-        let Some(index) = self.projections.iter().position(|of| of.projection == projection) else { return Ok(vec![]) };
-        let (at, first) = (p.starts as usize + source as usize, self.tables[index].weights as usize);
-        let ends = network.starts.read_range(at..at + 2)?;
-        let row = ends[0] as usize..ends[1] as usize;
-        let words = network.words.read_range(p.words as usize + row.start..p.words as usize + row.end)?;
-        let units = units(network, p, row.clone())?;
+        let Some(index) = self.index_of(projection) else { return Ok(vec![]) };
+        let first = self.tables[index].weights as usize;
+        let (row, order) = row_order(network, p, source)?;
         let weights = self.memory.weights.read_range(first + row.start..first + row.end)?;
-        let mut order: Vec<usize> = (0..row.len()).collect();
-        sort_row(&mut order, &words, &units);
         Ok(order.into_iter().map(|at| weights[at]).collect())
+    }
+
+    fn index_of(&self, projection: usize) -> Option<usize> {
+        self.projections.iter().position(|of| of.projection == projection)
+    }
+
+    /// Returns the stored values of a plastic synapse. Fails if the device fails.
+    pub fn stored(
+        &self,
+        network: &RulesBuffers,
+        p: &RulesProjection,
+        place: SynapsePlace,
+    ) -> Result<StoredSynapse, GpuError> {
+        let index = self.index_of(place.projection).unwrap_or_default();
+        let (of, table, m) = (&self.projections[index], &self.tables[index], &self.memory);
+        let (row, order) = row_order(network, p, place.source)?;
+        let at = row.start + order.get(place.number).copied().unwrap_or_default();
+        let read = |values: &Buf<f32>, first: u64| values.read_range(first as usize + at..first as usize + at + 1);
+        let eligibility = if of.plan.interval > 0 { read(&m.eligibility, table.eligibility)?[0] } else { 0.0 };
+        let versions = 2 * (table.rows as usize + place.source as usize);
+        Ok(StoredSynapse {
+            weight: read(&m.weights, table.weights)?[0],
+            eligibility,
+            row: row_state(&m.rows.read_range(versions..versions + 2)?, table.settled),
+            spikes: self.held(index, place.target..place.target + 1)?.pop().unwrap_or_default(),
+        })
     }
 
     /// Returns the states of all plastic projections before a step, up to which synapses must be up to date and spikes counted. Fails
@@ -107,17 +150,12 @@ impl PlasticSynapses {
     ) -> Result<State, GpuError> {
         let (of, table, m) = (&self.projections[index], &self.tables[index], &self.memory);
         let rows = m.rows.read_range(2 * table.rows as usize..2 * (table.rows as usize + of.sizes[0] as usize))?;
-        let row = |versions: &[RulesRowState]| {
-            let [a, b] = [versions[0], versions[1]];
-            let RulesRowState { last, trace, second, .. } = if is_after(b.last, a.last) { b } else { a };
-            let updated = if is_after(table.settled, last) { table.settled } else { last };
-            RowState { updated, last, trace, second }
-        };
         let mut state = State {
             projection: of.projection,
-            rows: rows.chunks_exact(2).map(row).collect(),
+            rows: rows.chunks_exact(2).map(|versions| row_state(versions, table.settled)).collect(),
             settled: table.settled,
             modulating: of.modulator.clone().map_or(0, |mut m| m.counted_before(step)),
+            modulated: of.modulated,
             ..State::default()
         };
         if of.plan.depth == 0 {
@@ -138,15 +176,23 @@ impl PlasticSynapses {
 
     /// Returns the spikes of each postsynaptic neuron that updates can still use. Fails if the device fails.
     fn histories(&self, index: usize) -> Result<Vec<Vec<PostSpike>>, GpuError> {
+        let (of, table) = (&self.projections[index], &self.tables[index]);
+        let delay = of.plan.dendritic_max;
+        let is_settled = |spike: &PostSpike| is_after(table.settled.wrapping_add(1), spike.step.wrapping_add(delay));
+        let needed = |held: Vec<PostSpike>| held[held.iter().rposition(is_settled).unwrap_or(0)..].to_vec();
+        Ok(self.held(index, 0..of.sizes[1])?.into_iter().map(needed).collect())
+    }
+
+    /// Returns the spikes of postsynaptic neurons that are held, ascending. Fails if the device fails.
+    fn held(&self, index: usize, neurons: Range<u32>) -> Result<Vec<Vec<PostSpike>>, GpuError> {
         let (of, table, m) = (&self.projections[index], &self.tables[index], &self.memory);
-        let (n, depth) = (of.sizes[1] as usize, of.plan.depth as usize);
-        let heads = m.heads.read_range(table.heads as usize..table.heads as usize + n)?;
-        let entries = m.entries.read_range(table.entries as usize..table.entries as usize + n * depth)?;
-        let seconds = match table.has_slow {
-            0 => vec![],
-            _ => m.seconds.read_range(table.seconds as usize..table.seconds as usize + n * depth)?,
-        };
-        let history = |(neuron, head): (usize, &u64)| {
+        let depth = of.plan.depth as usize;
+        let own = neurons.start as usize..neurons.end as usize;
+        let places = |first: u64| first as usize + own.start * depth..first as usize + own.end * depth;
+        let heads = m.heads.read_range(table.heads as usize + own.start..table.heads as usize + own.end)?;
+        let entries = m.entries.read_range(places(table.entries))?;
+        let seconds = if table.has_slow == 0 { vec![] } else { m.seconds.read_range(places(table.seconds))? };
+        let history = |(neuron, head): (usize, &u64)| -> Vec<PostSpike> {
             let count = *head as u32;
             let spike = |i: u32| {
                 let place = neuron * depth + (i & table.mask) as usize;
@@ -154,12 +200,7 @@ impl PlasticSynapses {
                 let second = seconds.get(place).copied().unwrap_or(0.0);
                 PostSpike { step: entry as u32, trace: f32::from_bits((entry >> 32) as u32), second }
             };
-            let held: Vec<PostSpike> = (count - count.min(table.mask)..count).map(spike).collect();
-            let delay = of.plan.dendritic_max;
-            let is_settled =
-                |spike: &PostSpike| is_after(table.settled.wrapping_add(1), spike.step.wrapping_add(delay));
-            let from = held.iter().rposition(is_settled).unwrap_or(0);
-            held[from..].to_vec()
+            (count - count.min(table.mask)..count).map(spike).collect()
         };
         Ok(heads.iter().enumerate().map(history).collect())
     }
@@ -174,6 +215,7 @@ impl PlasticSynapses {
     ) -> Result<(), GpuError> {
         for (index, state) in states.iter().enumerate() {
             self.tables[index].settled = state.settled;
+            self.projections[index].modulated = state.modulated;
             if let Some(modulator) = &mut self.projections[index].modulator {
                 modulator.resume(state.modulating, step, in_transit);
             }

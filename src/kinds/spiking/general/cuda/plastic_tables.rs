@@ -33,6 +33,8 @@ pub struct PlasticSizes {
     pub weights: usize,
     /// Number of eligibilities.
     pub eligibility: usize,
+    /// Largest number of postsynaptic neurons of a scaled projection.
+    pub scaled: usize,
 }
 
 impl PlasticSizes {
@@ -51,6 +53,7 @@ impl PlasticSizes {
             sizes.heads += n_to;
             sizes.entries += entries;
             sizes.weights += *synapses as usize;
+            sizes.scaled = sizes.scaled.max(if of.scaling.is_some() { n_to } else { 0 });
             match &of.rule {
                 Plasticity::Triplet(_) => sizes.seconds += entries,
                 Plasticity::RewardStdp(_) => sizes.eligibility += *synapses as usize,

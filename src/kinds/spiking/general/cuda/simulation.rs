@@ -13,7 +13,12 @@ use crate::{
             host_sim::HostSim,
         },
         spiking::{
-            general::{edit, plan::ProjectionPlan, present::PresentWeights},
+            general::{
+                edit,
+                plan::ProjectionPlan,
+                plasticity::present::{self as synapses, SynapsePlace},
+                present::PresentWeights,
+            },
             host_state::{Edit, HostState},
             probes, requests,
         },
@@ -83,6 +88,19 @@ impl HostSim for RulesSim {
     }
 
     fn answer(&mut self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+        if let Some(ends) = requests::synapse_ends(&self.host.setup, request)? {
+            let states = match &mut self.plastic {
+                Some(plastic) => {
+                    let (of, step) = ((self.host.setup.rules()?, &self.plan), self.host.step);
+                    plastic.bring_up_to_date(&self.memory, step)?;
+                    let (memory, all) = (&self.memory, &self.layout.projections);
+                    let stored = |place: SynapsePlace| Ok(plastic.stored(memory, &all[place.projection], place)?);
+                    synapses::states(of, ends, step, stored)?
+                }
+                None => vec![],
+            };
+            return Ok(requests::synapse_answer(&self.host.params, &states));
+        }
         let is_wanted = |neuron| requests::uses_row(request, neuron);
         let present = match &mut self.plastic {
             Some(plastic) => {

@@ -46,7 +46,7 @@ pub fn write(sim: &mut RulesSim) -> Result<Snapshot, SimError> {
         manual_kicks: sim.host.manual_kicks.clone(),
         plasticity,
     };
-    Ok(saved::compose(plan, sim.connections.0, state, &sim.host.measurements))
+    Ok(saved::compose(plan, sim.connections.0, state, &sim.host))
 }
 
 /// Restores a state. Fails if the snapshot does not fit, in which case the simulation is unchanged, or if the device
@@ -56,7 +56,7 @@ pub fn read(sim: &mut RulesSim, from: &Snapshot) -> Result<(), SimError> {
     for of in sim.plastic.iter().flat_map(|plastic| &plastic.projections) {
         synapses[of.projection] = of.synapses;
     }
-    let (state, counted) = saved::parse(&sim.plan, sim.connections.0, &synapses, from)?;
+    let (state, of_host) = saved::parse((&sim.plan, &sim.host), sim.connections.0, &synapses, from)?;
     let (plan, memory, step) = (&sim.plan, &mut sim.memory, state.step);
     let (n, stride) = (plan.n as usize, plan.stride as usize);
     sim.queue.restart()?;
@@ -78,10 +78,8 @@ pub fn read(sim: &mut RulesSim, from: &Snapshot) -> Result<(), SimError> {
         plastic.restore(memory, &sim.layout.projections, &state.plasticity, (step, &state.spikes))?;
     }
     sim.manual.clear();
-    sim.host.step = step;
     sim.host.manual_kicks = state.manual_kicks;
-    sim.host.measurements.resume(counted, step);
-    sim.host.stimuli_changed = true;
+    of_host.restore(&mut sim.host, step);
     Ok(())
 }
 

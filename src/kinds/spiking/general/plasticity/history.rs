@@ -92,6 +92,16 @@ impl History {
         if self.seconds.is_empty() { 0.0 } else { self.seconds[self.place(neuron, index)] }
     }
 
+    /// Returns the spikes of a neuron that are held, ascending.
+    pub fn spikes(&self, neuron: usize) -> Vec<PostSpike> {
+        let (oldest, cursor) = self.held(neuron);
+        (oldest..cursor).map(|i| self.spike(neuron, i)).collect()
+    }
+
+    fn spike(&self, neuron: usize, i: u32) -> PostSpike {
+        PostSpike { step: self.step(neuron, i), trace: self.trace(neuron, i), second: self.second(neuron, i) }
+    }
+
     /// Adds a spike of a neuron.
     pub fn record(&mut self, neuron: usize, step: u32, rule: &Rule) {
         if self.cursor.is_empty() {
@@ -134,9 +144,7 @@ impl History {
         let (oldest, cursor) = self.held(neuron);
         let is_settled = |i: &u32| is_after(settled.wrapping_add(1), self.step(neuron, *i).wrapping_add(delay));
         let from = (oldest..cursor).rev().find(is_settled).unwrap_or(oldest);
-        let spike =
-            |i| PostSpike { step: self.step(neuron, i), trace: self.trace(neuron, i), second: self.second(neuron, i) };
-        (from..cursor).map(spike).collect()
+        (from..cursor).map(|i| self.spike(neuron, i)).collect()
     }
 
     /// Replaces the spikes of a neuron.

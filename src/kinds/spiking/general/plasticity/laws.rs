@@ -312,6 +312,12 @@ impl Rule {
         if let AnyLaw::Reward(law) = &self.law { law.third.gain(spikes) } else { 0.0 }
     }
 
+    /// Returns the third factor, Hz, after an interval with this number of spikes of the modulating population; `None` without
+    /// eligibility.
+    pub fn third_factor(&self, spikes: u32) -> Option<f32> {
+        if let AnyLaw::Reward(law) = &self.law { Some(law.third.at(spikes) as f32) } else { None }
+    }
+
     /// Returns a trace after a spike, from its value at the previous spike and the decay since.
     #[inline]
     pub fn trace(&self, before: f32, decay: f32) -> f32 {

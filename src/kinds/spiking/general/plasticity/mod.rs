@@ -70,6 +70,8 @@
 //! | [`laws`] | changes of a weight by one event |
 //! | [`history`] | recent spikes of the postsynaptic neurons |
 //! | [`part`] | synapses of one thread: updates and delivery |
+//! | [`present`] | weight, traces and eligibility of single synapses, for requests |
+//! | [`shuffle`] | permutation of the weights of a neuron |
 //! | [`saved`] | saved states |
 
 pub mod decay;
@@ -77,6 +79,8 @@ pub mod history;
 pub mod laws;
 pub mod part;
 pub mod plan;
+pub mod present;
 mod rules;
 pub mod saved;
+pub mod shuffle;
 pub use rules::*;

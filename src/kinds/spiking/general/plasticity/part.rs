@@ -1,9 +1,10 @@
 //! Plastic synapses of one projection onto the neurons of one thread.
 
 use super::{
-    history::{History, is_after},
+    history::{History, PostSpike, is_after},
     laws::{AnyLaw, Law, Rule, Synapse, bounded},
     plan::PlasticityPlan,
+    shuffle,
 };
 use crate::{
     kinds::spiking::{
@@ -11,6 +12,7 @@ use crate::{
         general::{
             connections::{Rows, TARGET},
             cpu::deliver::{Arrivals, Destination, part_of},
+            homeostasis::plan::ScalingPlan,
             plan::{Plan, TARGET_BITS},
         },
         stimuli::Gain,
@@ -56,6 +58,8 @@ pub struct Part {
     pub settled: u32,
     /// Number of spikes of the modulating population in this update interval.
     pub modulating: u32,
+    /// Number of these spikes in the last update interval.
+    pub modulated: u32,
     /// Start of the synapses of each row in `weights`; one more entry than rows.
     starts: Vec<usize>,
     /// Start of the synapses of each row among all synapses of the projection.
@@ -109,6 +113,7 @@ impl Part {
             history: History::new(targets.len(), &plasticity, rule),
             settled: 0,
             modulating: 0,
+            modulated: 0,
             starts,
             origins,
             first: targets.start,
@@ -125,7 +130,7 @@ impl Part {
         let second = if is_short_term { 1.0 } else { 0.0 };
         self.rows.fill(RowState { updated: self.settled, last: self.settled, trace: 0.0, second });
         self.history.clear();
-        self.modulating = 0;
+        (self.modulating, self.modulated) = (0, 0);
         self.eligibility.fill(0.0);
         self.change_weights(WeightChange::Reset, of, is_inhibitory);
     }
@@ -139,12 +144,54 @@ impl Part {
             self.weights.iter_mut().for_each(|w| *w = scaled(*w, factor, of.rule.w_max));
             return;
         }
+        if let WeightChange::Shuffle(draws) = change {
+            let mut targets = vec![0; self.weights.len()];
+            self.each_synapse(of, |at, neuron| targets[at] = self.first + neuron as u32);
+            return shuffle::shuffle(&mut self.weights, &targets, draws.of(of.index));
+        }
         let unit = 2_f32.powi(of.exponent);
         for source in 0..self.rows.len() {
             let own = self.own(source);
             for (weight, at) in self.weights[own].iter_mut().zip(self.origins[source]..) {
                 *weight = start_weight(of.rows.units(at), unit, of.rule.w_max, is_inhibitory);
             }
+        }
+    }
+
+    /// Returns the postsynaptic neurons, by index in their population.
+    pub fn neurons(&self) -> Range<usize> {
+        self.first as usize..self.first as usize + self.history.neurons()
+    }
+
+    /// Returns the spikes of a postsynaptic neuron, given by its index in its population.
+    pub fn spikes_of(&self, target: u32) -> Vec<PostSpike> {
+        self.history.spikes((target - self.first) as usize)
+    }
+
+    /// Returns the sum of the absolute weights of each postsynaptic neuron, in units of [`ScalingPlan::scale`].
+    pub fn input_sums(&self, of: Projection<'_>) -> Vec<u64> {
+        let scale = ScalingPlan::scale(of.rule.w_max);
+        let mut sums = vec![0_u64; self.history.neurons()];
+        self.each_synapse(of, |at, neuron| {
+            let sum = &mut sums[neuron];
+            *sum = sum.wrapping_add((self.weights[at].abs() * scale) as u64);
+        });
+        sums
+    }
+
+    /// Multiplies the weights of each postsynaptic neuron by its factor, up to the maximum weight.
+    pub fn scale_inputs(&mut self, factors: &[f32], of: Projection<'_>) {
+        let mut weights = std::mem::take(&mut self.weights);
+        self.each_synapse(of, |at, neuron| weights[at] = scaled(weights[at], factors[neuron], of.rule.w_max));
+        self.weights = weights;
+    }
+
+    /// Calls `each` with the index of each synapse and its postsynaptic neuron among those of this thread.
+    fn each_synapse(&self, of: Projection<'_>, mut each: impl FnMut(usize, usize)) {
+        for source in 0..self.rows.len() {
+            let own = self.own(source);
+            let words = &of.rows.words[self.origins[source]..][..own.len()];
+            own.zip(words).for_each(|(at, word)| each(at, ((word & TARGET) - self.first) as usize));
         }
     }
 
@@ -159,7 +206,7 @@ impl Part {
         if self.plan.interval > 0 {
             if let Some(at) = self.plan.interval_end(step) {
                 self.update_all(at as u32, of.rule.gain(self.modulating), of);
-                self.modulating = 0;
+                self.modulated = std::mem::take(&mut self.modulating);
             }
             let sent = step.checked_sub(u64::from(self.plan.axonal + self.plan.dendritic_min));
             self.modulating += sent.map_or(0, modulating);

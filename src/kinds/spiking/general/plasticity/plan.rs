@@ -1,7 +1,7 @@
 //! Check of a plastic projection: its delays, and the depth of its histories.
 
 use super::Plasticity;
-use crate::kinds::spiking::general::{Projection, delay::delay_steps};
+use crate::kinds::spiking::general::{Projection, delay::delay_steps, homeostasis::plan::ScalingPlan};
 
 /// Largest dendritic delay of a plastic projection, steps.
 const MAX_DENDRITIC: u32 = 4000;
@@ -27,6 +27,8 @@ pub struct PlasticityPlan {
     pub depth: u32,
     /// Population that modulates the third factor, with the number of its neurons.
     pub modulator: Option<(usize, u32)>,
+    /// Scaling of the weights of each postsynaptic neuron; `None` without.
+    pub scaling: Option<ScalingPlan>,
 }
 
 impl PlasticityPlan {
@@ -106,8 +108,19 @@ pub fn plan(
     };
     let spikes = interval + dendritic_min + dendritic_max + SPARE;
     let depth = if rule.w_max().is_some() { spikes.next_power_of_two() } else { 0 };
+    let scaling = if rule.w_max().is_some() { ScalingPlan::new(&of.scaling, dt_ms)? } else { None };
     let (rule, is_learning) = (rule.clone(), of.learning);
-    Ok(Some(PlasticityPlan { rule, is_learning, axonal, dendritic_min, dendritic_max, interval, depth, modulator }))
+    Ok(Some(PlasticityPlan {
+        rule,
+        is_learning,
+        axonal,
+        dendritic_min,
+        dendritic_max,
+        interval,
+        depth,
+        modulator,
+        scaling,
+    }))
 }
 
 /// Checks that all numbers of a rule are finite, and that the maximum weight is above 0.

@@ -24,6 +24,8 @@ pub struct State {
     pub settled: u32,
     /// Number of spikes of the modulating population in this update interval.
     pub modulating: u32,
+    /// Number of these spikes in the last update interval.
+    pub modulated: u32,
     /// Spikes of each postsynaptic neuron that updates can still use; empty with short-term plasticity.
     pub history: Vec<Vec<PostSpike>>,
 }
@@ -53,6 +55,7 @@ pub fn state_of(projection: usize, parts: &[&Part]) -> State {
         rows: first.rows.clone(),
         settled: first.settled,
         modulating: first.modulating,
+        modulated: first.modulated,
         history: parts.iter().flat_map(needed).collect(),
     }
 }
@@ -77,7 +80,7 @@ pub fn restore(state: &State, parts: &mut [&mut Part]) {
     for part in parts {
         part.rows.clone_from(&state.rows);
         part.settled = state.settled;
-        part.modulating = state.modulating;
+        (part.modulating, part.modulated) = (state.modulating, state.modulated);
         for neuron in 0..part.history.neurons() {
             part.history.restore(neuron, spikes.next().into_iter().flatten().copied());
         }
@@ -92,6 +95,7 @@ pub fn write(out: &mut Snapshot, state: State) {
     out.list(&name("eligibility"), state.eligibility);
     out.number(&name("settled"), state.settled);
     out.number(&name("modulating"), state.modulating);
+    out.number(&name("modulated"), state.modulated);
     out.list(&name("rows.updated"), state.rows.iter().map(|row| row.updated).collect());
     out.list(&name("rows.last"), state.rows.iter().map(|row| row.last).collect());
     out.list(&name("rows.trace"), state.rows.iter().map(|row| row.trace).collect());
@@ -125,6 +129,8 @@ pub fn parse(plan: &Plan, synapses: &[u64], from: &Snapshot) -> Result<Vec<State
             rows: (0..n_from).map(row).collect(),
             settled: from.read_number(&name("settled"))?,
             modulating: from.read_number(&name("modulating"))?,
+            // Older states do not have the number, which only a probe reads.
+            modulated: from.get(&name("modulated")).map_or(Ok(0), |_| from.read_number(&name("modulated")))?,
             history: read_history(from, &name, has(has_weights, n_to), plasticity.depth)?,
         };
         let is_finite = |values: &[f32]| values.iter().all(|value| value.is_finite());
