@@ -10,6 +10,7 @@
 //! | module | contents | uses |
 //! | --- | --- | --- |
 //! | `cli`, `app` | command line; window | all below; only the window uses `view3d` and `query` |
+//! | [`experiment`] | trials under conditions, with statistics | `export` |
 //! | [`export`] | recorded runs in formats of other programs | `project` |
 //! | [`project`] | the document, the run folder, replays | `engine`, `kinds` |
 //! | [`engine`] | the worker thread that steps a simulation | `sim` |
@@ -71,6 +72,7 @@
 //! | pass, span, timing | one batch on the device, one measured part of it, a row of the kernel table |
 //! | history | bounded data of a run in the window: spikes, series, fields, and the steps without data |
 //! | recording, stream | a run being written to disk; one recorded probe, a file |
+//! | experiment, condition, measure | conditions run with every seed; changes of the project; a value computed from each trial |
 //! | run | the folder of a recording: project, command log, manifest, streams |
 //! | note, tags | labels that the user gives to a run, stored in its folder outside its hashes |
 //! | playback, replay | display of a recorded run; repeated computation with a comparison of every recorded bit |
@@ -88,6 +90,7 @@ pub mod app;
 pub mod cli;
 pub mod data;
 pub mod engine;
+pub mod experiment;
 pub mod export;
 pub mod gpu;
 pub mod kinds;

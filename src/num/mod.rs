@@ -15,6 +15,7 @@ pub mod quant;
 pub mod quantile;
 pub mod rng;
 pub mod spike_stats;
+pub mod student;
 pub mod trains;
 pub mod uniform;
 pub mod welch;

@@ -63,6 +63,8 @@ pub enum Purpose {
     PatternSpikes = 23,
     /// Permutation of the weights of a neuron.
     Shuffle = 24,
+    /// Samples with replacement of the bootstrap.
+    Resampling = 25,
 }
 
 /// The address of one draw.

@@ -25,6 +25,7 @@ pub mod delete;
 mod diff;
 mod durability;
 mod encode;
+pub mod experiment;
 pub mod file;
 pub mod folder;
 mod input_data;
@@ -74,6 +75,7 @@ pub use continuation::Continuation;
 pub use diff::{Difference, diff, titled_diff};
 pub use durability::DeferredSync;
 pub use encode::LinksAt;
+pub use experiment::Experiment;
 pub use file::{ReadError, Warning, from_ron, open, read, read_bytes, save, to_line, to_ron, write};
 pub use folder::RunFolder;
 pub use input_data::{load_data, load_logged_data};
@@ -124,6 +126,9 @@ pub struct Project {
     /// Parameters computed from others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
+    /// Conditions, seeds and measures; `None` for a project without an experiment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<Experiment>,
     /// View settings: colours of selections.
     #[serde(skip_serializing_if = "ViewState::is_empty")]
     pub view: ViewState,
@@ -142,6 +147,7 @@ impl Default for Project {
             run: RunPlan::default(),
             record: vec![],
             links: vec![],
+            experiment: None,
             view: ViewState::default(),
             workspace: None,
         }

@@ -62,6 +62,16 @@ pub fn query_of(entry: &str) -> Option<&str> {
     }
 }
 
+/// Returns the text in the brackets of an entry as a query; `None` for an entry without brackets.
+pub fn element_query(entry: &str) -> Option<String> {
+    match split(entry).1 {
+        List::None => None,
+        List::Indices(list) => Some(format!("idx = {list}")),
+        List::Ids(list) => Some(format!("id = {}", list.trim())),
+        List::Query(query) => Some(query.to_owned()),
+    }
+}
+
 /// Returns an entry with another query and the same probe and arguments.
 pub fn with_query(entry: &str, query: &str) -> String {
     format!("{}[{query}]", split(entry).0)
@@ -150,7 +160,7 @@ impl Project {
 
     /// Returns the elements of the set `of` that a query selects. If the set is unknown, only the grammar is checked and
     /// the list is empty. Fails if the query is invalid.
-    fn select(&self, query: &str, of: &str, elements: &Elements<'_>) -> Result<Vec<u32>, String> {
+    pub fn select(&self, query: &str, of: &str, elements: &Elements<'_>) -> Result<Vec<u32>, String> {
         query::parse(query).map_err(|wrong| wrong.of(query))?;
         let Some((at, set)) = elements.sets.iter().enumerate().find(|(_, set)| set.name == of) else {
             return Ok(vec![]);

@@ -23,8 +23,26 @@ const FLOORS: &[(&str, &[&str])] = &[
     // A run folder is one of the sinks of the engine, and a replay drives a simulation itself.
     ("project", &["num", "params", "gpu", "data", "query", "sim", "kinds", "engine"]),
     ("export", &["num", "params", "gpu", "data", "sim", "kinds", "project"]),
-    ("app", &["num", "params", "gpu", "view3d", "data", "query", "sim", "kinds", "engine", "project", "export"]),
-    ("cli", &["num", "params", "gpu", "nn", "data", "sim", "kinds", "engine", "project", "export"]),
+    // Trials are simulations, recorded through the engine; the finished table is written by the exports.
+    ("experiment", &["num", "params", "gpu", "data", "query", "sim", "kinds", "engine", "project", "export"]),
+    (
+        "app",
+        &[
+            "num",
+            "params",
+            "gpu",
+            "view3d",
+            "data",
+            "query",
+            "sim",
+            "kinds",
+            "engine",
+            "project",
+            "export",
+            "experiment",
+        ],
+    ),
+    ("cli", &["num", "params", "gpu", "nn", "data", "sim", "kinds", "engine", "project", "export", "experiment"]),
     ("main", &["num", "params", "gpu", "view3d", "data", "sim", "kinds", "engine", "project", "export", "app", "cli"]),
 ];
 
@@ -43,7 +61,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("tokenizers", &["data"]),
     ("flate2", &["data"]),
     ("zstd", &["gpu"]),
-    ("csv", &["data", "project", "export", "cli"]),
+    ("csv", &["data", "project", "export", "experiment", "cli"]),
     // Dialogs and exports run on threads of the app.
     ("crossbeam_channel", &["engine", "app"]),
     ("ron", &["project"]),

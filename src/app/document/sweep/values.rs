@@ -2,7 +2,8 @@
 
 use crate::{
     app::kit::text,
-    params::{Distribution, ParamSpec, Scale, Value, ValueType, path},
+    experiment::values,
+    params::{ParamSpec, Scale},
 };
 
 /// Maximum number of runs of a sweep.
@@ -110,112 +111,22 @@ pub fn proposed_name(axes: &[SweptAxis]) -> String {
     axes.iter().map(|axis| &*axis.label).collect::<Vec<_>>().join(" × ")
 }
 
-/// Parses seeds: `1, 2, 5`, or `1..5` for all whole numbers from 1 to 5. Fails if there are no seeds or more than
-/// [`MAX_RUNS`].
+/// Parses seeds ([`values::seeds`]). Fails if there are no seeds or more than [`MAX_RUNS`].
 pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
-    let number = |text: &str| {
-        let text = text.trim();
-        text.parse::<u64>().map_err(|_| format!("seed `{text}` is not a whole number"))
-    };
-    let mut out = vec![];
-    for part in text.split([',', ';']).map(str::trim).filter(|part| !part.is_empty()) {
-        let (from, to) = match part.split_once("..") {
-            Some((from, to)) => (number(from)?, number(to)?),
-            None => (number(part)?, number(part)?),
-        };
-        let new = (from..=to).take(MAX_RUNS + 1).filter(|seed| !out.contains(seed));
-        out.extend(new.collect::<Vec<_>>());
-        if out.len() > MAX_RUNS {
-            return Err(format!("A sweep has at most {} runs", text::count(MAX_RUNS as u64)));
-        }
-    }
-    if out.is_empty() {
-        Err("Type a seed, or several separated by commas, into the field Seeds".into())
-    } else {
-        Ok(out)
-    }
+    values::seeds(text, MAX_RUNS)
 }
 
-/// Parses values: `1, 2, 5`, or `1..10/4` for four values from 1 to 10, spaced evenly, or by equal ratios on a logarithmic
-/// scale. A parameter with a distribution also takes distributions: `30, normal(30, 2)`. Returns each value once with its unit.
-/// Fails if a value is not accepted, or there are no values or more than [`MAX_RUNS`].
+/// Parses values ([`values::values`]). Returns each value once with its unit. Fails if a value is not accepted, or there are no
+/// values or more than [`MAX_RUNS`].
 pub fn values(spec: &ParamSpec, text: &str, scale: Scale) -> Result<Vec<SweptValue>, String> {
-    let mut out: Vec<SweptValue> = vec![];
-    for part in path::split_values(text) {
-        for value in part_values(spec, part, scale)? {
-            if let Some(why) = spec.refusal(&value) {
-                return Err(why);
-            }
-            let text = path::show(spec, &value);
-            let value = SweptValue { label: text.clone(), text };
-            if !out.contains(&value) {
-                out.push(value);
-            }
-        }
-        if out.len() > MAX_RUNS {
-            return Err(format!("A sweep has at most {} runs", text::count(MAX_RUNS as u64)));
-        }
-    }
-    if out.is_empty() { Err("Type at least two values, separated by commas".into()) } else { Ok(out) }
-}
-
-/// Parses one value or a range of values. Fails if a number is malformed or the range does not state the number of values.
-fn part_values(spec: &ParamSpec, part: &str, scale: Scale) -> Result<Vec<Value>, String> {
-    // The bounds of a distribution, `normal(30, 2) in 5..40`, are not a range of values.
-    let range = part.split_once("..").filter(|_| !part.contains('('));
-    let Some((from, rest)) = range else { return Ok(vec![path::parse_value(spec, part)?]) };
-    let Some((to, n)) = rest.rsplit_once('/') else {
-        return Err(format!("{part}: type how many values, as in {from}..{rest}/5"));
-    };
-    let n: usize =
-        n.trim().parse().ok().filter(|n| (2..=MAX_RUNS).contains(n)).ok_or("a range has 2 to 1,000 values")?;
-    // In `1..5 ms`, the unit of the end also applies to the start.
-    let unit = to.trim().trim_start_matches(|c: char| !c.is_alphabetic() && c != '%');
-    let has_unit = from.contains(|c: char| c.is_alphabetic());
-    let from = if has_unit { from.trim().to_owned() } else { format!("{} {unit}", from.trim()) };
-    let (a, b) = (number(spec, from.trim())?, number(spec, to.trim())?);
-    if scale == Scale::Log && (a <= 0.0 || b <= 0.0) {
-        return Err(format!("{part}: on a logarithmic scale both ends are above 0"));
-    }
-    let at = |i: usize| {
-        let share = i as f64 / (n - 1) as f64;
-        match (i, scale) {
-            (0, _) => a,
-            (i, _) if i + 1 == n => b,
-            (_, Scale::Log) => rounded(a * (b / a).powf(share), 2),
-            _ => rounded(a + (b - a) * share, 6),
-        }
-    };
-    let value = |x: f64| match spec.kind {
-        ValueType::Int => Value::Int(x.round() as i64),
-        ValueType::Distribution => Value::Distribution(Distribution::constant(x)),
-        _ => Value::Real(x),
-    };
-    Ok((0..n).map(at).map(value).collect())
-}
-
-fn number(spec: &ParamSpec, text: &str) -> Result<f64, String> {
-    match path::parse_value(spec, text)? {
-        Value::Real(x) => Ok(x),
-        Value::Int(i) => Ok(i as f64),
-        Value::Distribution(distribution) => distribution.as_constant().ok_or_else(|| not_a_number(text)),
-        _ => Err(not_a_number(text)),
-    }
-}
-
-fn not_a_number(text: &str) -> String {
-    format!("{text} is no number: a range is of numbers")
-}
-
-/// Rounds to `decimals + 1` significant digits, to remove digits that only come from the division.
-fn rounded(x: f64, decimals: usize) -> f64 {
-    format!("{x:.decimals$e}").parse().unwrap_or(x)
+    let texts = values::values(spec, text, scale, MAX_RUNS)?;
+    Ok(texts.into_iter().map(|text| SweptValue { label: text.clone(), text }).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::project::Project;
+    use crate::{params::path, project::Project};
 
     fn of(name: &str, text: &str) -> Result<Vec<String>, String> {
         let project = Project::default();
