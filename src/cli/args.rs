@@ -3,6 +3,7 @@
 use super::{
     ask_args::AskArgs,
     bench_args::BenchArgs,
+    experiment_args::{ExperimentArgs, MergeArgs},
     runs_args::{RunsArgs, TagArgs},
     suggest::DeviceParser,
 };
@@ -51,21 +52,24 @@ pub(super) enum Task {
     Run(RunArgs),
     /// Write a new project file: of a kind, of an example, or with the shape of a file of weights.
     New(NewArgs),
-    /// Repeat a recorded run and compare every stream: exit 0 when identical, 1 when not.
+    /// Repeat a recorded run and compare every stream, or a trial of an experiment and compare its hash: exit 0 when identical,
+    /// 1 when not.
     Replay(ReplayArgs),
-    /// Write a run in a format of other programs.
+    /// Join the parts of an experiment that ran with --shard: the same table as in one piece.
+    Merge(MergeArgs),
+    /// Write a run in a format of other programs, or the statistics of an experiment.
     Export(ExportArgs),
     /// Compare the files of a run with the lengths and hashes in its manifest: exit 0 when all match, 1 when not.
     Check {
-        /// Run folder.
+        /// Folder of a run or an experiment.
         run: PathBuf,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Describe a project, a run or exported lineages.
+    /// Describe a project, a run, an experiment or exported lineages.
     Info {
-        /// Project file, run folder or lineages (.nwk).
+        /// Project file, folder of a run or an experiment, or lineages (.nwk).
         path: PathBuf,
         /// Print JSON.
         #[arg(long)]
@@ -115,7 +119,7 @@ pub(super) struct RunArgs {
     #[arg(required_unless_present_any = ["resume", "branch"])]
     pub project: Option<PathBuf>,
     /// Continue the recording in this run folder from its last checkpoint: the result equals that of a run that was not
-    /// interrupted. A longer --duration extends a complete run.
+    /// interrupted. A longer --duration extends a complete run. Of an experiment, runs the missing trials.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["project", "branch", "set", "probe", "seed", "trials", "out", "dry_run"])]
     pub resume: Option<PathBuf>,
     /// Begin a new run at the last checkpoint of this run folder, with the given project file or else the project of that
@@ -172,6 +176,9 @@ pub(super) struct RunArgs {
     /// Accept a project from another folder that names files outside its folder.
     #[arg(long)]
     pub allow_outside: bool,
+    /// Conditions, seeds and measures.
+    #[command(flatten, next_help_heading = "Experiments")]
+    pub experiment: ExperimentArgs,
 }
 
 #[derive(Group, Debug)]
@@ -213,8 +220,14 @@ pub(super) struct ValidateArgs {
 
 #[derive(Group, Debug)]
 pub(super) struct ReplayArgs {
-    /// Run folder.
+    /// Folder of a run or an experiment.
     pub run: PathBuf,
+    /// Repeat the trial of this condition of an experiment.
+    #[arg(long, value_name = "NAME", requires = "seed")]
+    pub condition: Option<String>,
+    /// Seed of the trial to repeat.
+    #[arg(long, requires = "condition")]
+    pub seed: Option<u64>,
     /// Device of the replay.
     #[arg(long, value_parser = DeviceParser, default_value = "auto")]
     pub device: DeviceArg,
@@ -234,7 +247,7 @@ pub(super) struct ReplayArgs {
 
 #[derive(Group, Debug)]
 pub(super) struct ExportArgs {
-    /// Run folder.
+    /// Folder of a run or an experiment.
     pub run: PathBuf,
     /// File format; without one, lists the formats in which the run can be written.
     #[arg(long, value_enum)]

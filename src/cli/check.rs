@@ -1,8 +1,9 @@
 //! `neuropil check`: compares the files of a run with its manifest.
 
-use super::{error::CliError, stdout::print_line};
+use super::{error::CliError, experiment_info, stdout::print_line};
 use crate::{
     data::counted,
+    experiment::is_experiment,
     project::{
         RunFolder,
         check::{FileCheck, Finding, check as check_files},
@@ -13,6 +14,9 @@ use serde_json::json;
 use std::path::Path;
 
 pub(super) fn check(path: &Path, as_json: bool) -> Result<(), CliError> {
+    if is_experiment(path) {
+        return experiment_info::check(path, as_json);
+    }
     let run = RunFolder::open(path)?;
     let files = check_files(&run, &Progress::default())?;
     let damaged = files.iter().filter(|f| f.is_damaged()).count();

@@ -3,12 +3,14 @@
 use super::{
     args::ExportArgs,
     error::CliError,
+    experiment_info,
     progress::ProgressLine,
     run::{is_own, refuse_outside},
     signal,
     stdout::print_line,
 };
 use crate::{
+    experiment::is_experiment,
     export::{self, Format, PictureSize, WrittenFile},
     project::{RunFolder, outside_paths_of_run, provenance},
     sim::Progress,
@@ -23,6 +25,9 @@ const POLL: Duration = Duration::from_millis(10);
 
 pub(super) fn export(args: &ExportArgs) -> Result<(), CliError> {
     signal::listen();
+    if is_experiment(&args.run) {
+        return experiment_info::export(args);
+    }
     let run = RunFolder::open(&args.run)?;
     run.notes.iter().for_each(|note| eprintln!("neuropil: {note}"));
     let Some(format) = args.format else { return list(&run, args.json) };

@@ -1,8 +1,9 @@
 //! `neuropil info` and `neuropil params`: describe projects, runs and kinds.
 
-use super::{error::CliError, run, stdout::print_line};
+use super::{error::CliError, experiment_info, run, stdout::print_line};
 use crate::{
     data::{counted, group_digits, io_reason},
+    experiment::is_experiment,
     export::{Format, newick},
     kinds::Model,
     params::{Apply, ChoiceSpec, GroupSpec, ParamId, ParamSpec, Params, Scale, Value, ValueType, path, reference},
@@ -14,6 +15,9 @@ use std::path::Path;
 
 /// Describes a project file, a run folder or a file of lineages. Fails if the path is none of these, or unreadable.
 pub(super) fn info(path: &Path, as_json: bool) -> Result<(), CliError> {
+    if is_experiment(path) {
+        return experiment_info::info(path, as_json);
+    }
     if path.join(MANIFEST).exists() {
         return run_info(&RunFolder::open(path)?, as_json);
     }

@@ -16,13 +16,15 @@ mod check;
 mod device;
 mod diff;
 mod error;
+mod experiment;
+mod experiment_args;
+mod experiment_info;
 mod export;
 mod info;
 mod new;
 mod progress;
 mod replay;
 mod resumed;
-mod reused_simulation;
 mod run;
 mod runs;
 mod runs_args;
@@ -101,6 +103,7 @@ fn perform(task: Task) -> Result<(), CliError> {
         Task::Run(args) => run::run(&args),
         Task::New(args) => new::new(&args),
         Task::Replay(args) => replay::replay(&args),
+        Task::Merge(args) => experiment::merge(&args),
         Task::Export(args) => export::export(&args),
         Task::Check { run, json } => check::check(&run, json),
         Task::Info { path, json } => info::info(&path, json),

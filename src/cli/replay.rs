@@ -4,6 +4,7 @@ use super::{
     args::ReplayArgs,
     device,
     error::CliError,
+    experiment_info,
     progress::ProgressLine,
     run::{is_own, refuse_outside},
     session, signal,
@@ -11,6 +12,7 @@ use super::{
 };
 use crate::{
     data::counted,
+    experiment::is_experiment,
     project::{
         RunFolder, outside_paths_of_run, provenance,
         replay::{ReplayResult, replay_on},
@@ -27,6 +29,12 @@ use std::{
 };
 
 pub(super) fn replay(args: &ReplayArgs) -> Result<(), CliError> {
+    if is_experiment(&args.run) {
+        return experiment_info::replay(args);
+    }
+    if args.condition.is_some() {
+        return Err(CliError::Usage(format!("--condition: {} is not an experiment", args.run.display())));
+    }
     signal::listen();
     let run = RunFolder::open(&args.run)?;
     for note in run.notes.iter().chain(&provenance::changed(&run.manifest.data)) {

@@ -4,6 +4,7 @@ use super::{
     args::{CheckpointInterval, Duration, RunArgs},
     branched, device,
     error::CliError,
+    experiment,
     progress::ProgressLine,
     resumed,
     session::{self, Begin, Outcome, Pacing},
@@ -14,6 +15,7 @@ use super::{
 };
 use crate::{
     engine::{Command, SimSchema},
+    experiment::is_experiment,
     kinds::Prepared,
     project::{self, Elements, OutsidePath, Project, RunFolder, RunStart, RunWriter, run::next_folder},
     sim::{Clock, Device, Simulation, Tap, TimeBase, rate_texts, share_of_peak},
@@ -38,8 +40,11 @@ pub(super) struct Job {
 
 pub(super) fn run(args: &RunArgs) -> Result<(), CliError> {
     signal::listen();
-    if let Some(run) = &args.resume {
-        return resumed::run(run, args);
+    match &args.resume {
+        Some(folder) if is_experiment(folder) => return experiment::resume(folder, args),
+        Some(run) => return resumed::run(run, args),
+        None if args.experiment.is_wanted() => return experiment::run(args),
+        None => {}
     }
     if let Some(run) = &args.branch {
         return branched::run(run, args);
@@ -77,6 +82,7 @@ pub(super) fn headless(project: Option<PathBuf>) -> Result<(), CliError> {
         dry_run: false,
         force: false,
         allow_outside: false,
+        experiment: Default::default(),
     };
     match project {
         Some(path) => run(&args(Some(path))),
@@ -99,7 +105,7 @@ pub(super) fn here() -> PathBuf {
 
 /// Opens the project and applies the arguments of the command line. Fails if the project is unreadable or an argument is
 /// invalid.
-fn resolve(args: &RunArgs) -> Result<Job, CliError> {
+pub(super) fn resolve(args: &RunArgs) -> Result<Job, CliError> {
     let path = args.project.as_deref().unwrap_or(Path::new(""));
     let (project, warnings) = project::open(path)?;
     for warning in warnings {

@@ -9,7 +9,6 @@ use super::{
     device,
     error::CliError,
     progress::ProgressLine,
-    reused_simulation::ReusedSimulation,
     run::{Job, check_taps, checked_taps, common, folder_for, pacing, run_start},
     session::{self, Outcome},
     signal,
@@ -18,6 +17,7 @@ use super::{
 };
 use crate::{
     engine::{EndStatus, RecordingEnd, RecordingStart, Sink},
+    experiment::ReusedSimulation,
     kinds::Prepared,
     num::{digits, hash::StreamHash},
     project::{DeferredSync, RunFolder, RunStart, RunWriter, folder::trial_folder, spike_taps, write_atomic},

@@ -5,7 +5,8 @@ use super::{
 };
 use crate::{
     data::counted,
-    project::{self, DeviceChoice, Project},
+    experiment::expand,
+    project::{self, DeviceChoice, Elements, Project},
     sim::DeviceKind,
 };
 use serde_json::{Value as Json, json};
@@ -62,6 +63,10 @@ fn check(project: &Project, path: &Path, allow_outside: bool, report: &mut Repor
     let base = run::base_of(path);
     let (taps, problems) = project.taps();
     report.errors.extend(problems);
+    if let Some(experiment) = &project.experiment {
+        let elements = Elements { base: Some(&base), ..Elements::default() };
+        report.errors.extend(expand(project, experiment, &elements).err().map(|why| format!("experiment: {why}")));
+    }
     if let Err(CliError::Usage(why)) = run::check_outside(project, &base, allow_outside) {
         report.errors.push(why);
         return Ok(()); // the files of the project are not read

@@ -65,7 +65,7 @@ fn silence(project: &mut Project, query: &str) -> Result<(), String> {
         return Err("there is no room for another intervention".to_owned());
     }
     for (role, value) in [
-        (Role::Name, Value::Text(format!("silence {query}"))),
+        (Role::Name, Value::Text("silenced by the condition".to_owned())),
         (Role::Enabled, Value::Bool(true)),
         (Role::Effect, Value::Choice(effect)),
         (Role::Target, Value::Text(query.to_owned())),
@@ -90,6 +90,17 @@ fn silencing(params: &dyn Params) -> Option<(usize, u16)> {
 /// Whether a kind can silence elements.
 pub fn can_silence(params: &dyn Params) -> bool {
     silencing(params).is_some()
+}
+
+/// Whether the silencing of a kind suppresses output and leaves the input of its targets.
+pub fn silences_output_alone(project: &Project) -> bool {
+    let params = project.model.params();
+    let effect = |(group, effect): (usize, u16)| {
+        let field = interventions::field(params, group, Role::Effect)?;
+        let ValueType::Choice(choices) = params.spec(ParamId::of(group, field))?.kind else { return None };
+        choices.get(usize::from(effect))
+    };
+    silencing(params).and_then(effect).is_some_and(|effect| effect.role == Role::SilencesOutput)
 }
 
 fn set(params: &mut dyn Params, id: ParamId, value: Value) -> Result<(), String> {

@@ -5,7 +5,10 @@
 //! execution, the number of workers, interruptions or shards.
 
 use super::Plan;
-use crate::data::{csv_text, io_reason};
+use crate::{
+    data::{csv_text, io_reason},
+    export::{TableColumn, table_as_parquet},
+};
 use std::{
     collections::{BTreeMap, HashMap},
     fmt,
@@ -92,6 +95,33 @@ impl Table {
     pub fn text(&self) -> String {
         let rows = self.trials.iter().map(|((condition, seed), trial)| self.rows(*condition, *seed, trial));
         std::iter::once(Self::head()).chain(rows).collect()
+    }
+
+    /// Formats the whole table as Parquet, with the rows in the order of [`Table::text`]. Columns of conditions are repeated per
+    /// row.
+    ///
+    /// # Errors
+    /// Fails if the format cannot hold the table.
+    pub fn parquet(&self) -> std::io::Result<Vec<u8>> {
+        let rows: Vec<_> = self
+            .trials
+            .iter()
+            .flat_map(|(key, trial)| (0..self.measures.len()).map(move |measure| (key, trial, measure)))
+            .collect();
+        let texts = |of: &dyn Fn(&(&(usize, u64), &TrialResult, usize)) -> String| {
+            TableColumn::Text(rows.iter().map(of).collect())
+        };
+        table_as_parquet(&[
+            (COLUMNS[0], texts(&|((condition, _), ..)| self.conditions[*condition].clone())),
+            (COLUMNS[1], TableColumn::Integer(rows.iter().map(|((_, seed), ..)| *seed).collect())),
+            (COLUMNS[2], texts(&|(.., measure)| self.measures[*measure].clone())),
+            (
+                COLUMNS[3],
+                TableColumn::Real(rows.iter().map(|(_, trial, i)| trial.values.get(*i).copied().flatten()).collect()),
+            ),
+            (COLUMNS[4], texts(&|(_, trial, _)| trial.hash.clone())),
+            (COLUMNS[5], texts(&|(_, trial, _)| trial.state.to_string())),
+        ])
     }
 
     /// Reads a table for the conditions and measures of an empty table. Rows may be in any order. Trials of which not all rows

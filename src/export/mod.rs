@@ -2,6 +2,7 @@
 //! the run. The required memory does not depend on the length of the run, except for lineages.
 
 mod checkpoint;
+mod columns;
 mod csv;
 mod edges;
 mod format;
@@ -22,6 +23,7 @@ use crate::{
     },
     sim::{AttributeValue, Birth, Death, LifeEvent, Progress, SPIKES, Spike, TimeBase},
 };
+pub use columns::{TableColumn, table_as_parquet};
 pub use format::Format;
 use output::Outputs;
 pub use raster::PictureSize;

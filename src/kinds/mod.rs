@@ -2,7 +2,7 @@
 
 use crate::{
     gpu::ModuleSpec,
-    params::{ParamWarning, Params},
+    params::{Change, ParamWarning, Params},
     sim::{
         ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, FileValues, GraphForecast,
         HuggingFaceModel, Kind, MemoryReport, Preset, ProbeId, ProbeSpec, Progress, RequestSpec, RooflineWork,
@@ -130,6 +130,12 @@ macro_rules! kinds {
 
             /// Returns the work per step: items, operations and bytes.
             pub fn counts(&self) -> Vec<StepCount> { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::counts(p), )* } }
+
+            /// Whether trials with these changes can share a build ([`Prepared::start_trials`]). Fails if a value is not
+            /// accepted.
+            pub fn shares_build(&self, changes: &[Change]) -> Result<bool, SimError> {
+                match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => shared::edit::are_live(&**p, changes), )* }
+            }
 
             /// Returns the unit of time that a step is.
             pub fn time_base(&self) -> TimeBase { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::time_base(p), )* } }

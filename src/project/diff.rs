@@ -1,6 +1,6 @@
 //! Differences between two projects, one line each.
 
-use super::{PlanTree, Project, RunPlan};
+use super::{PlanTree, Project, RunPlan, file};
 use crate::params::{Change, ParamId, ParamSpec, Params, Role, Value, link::Link, path, titles};
 use std::fmt;
 
@@ -74,6 +74,9 @@ fn differences(old: &Project, new: &Project, words: Wording) -> Vec<Difference> 
     add(words.pick("seed", "Seed"), old.seed.to_string(), new.seed.to_string());
     add(words.pick("model", "Model"), old.model.title().to_owned(), new.model.title().to_owned());
     add(words.pick("record", "Recorded probes"), old.record.join(", "), new.record.join(", "));
+    let experiment =
+        |p: &Project| p.experiment.as_ref().map_or_else(String::new, |e| file::to_line(e).unwrap_or_default());
+    add(words.pick("experiment", "Experiment"), experiment(old), experiment(new));
     if old.model.name() == new.model.name() {
         params((old.model.params(), new.model.params()), words, &mut out);
     }

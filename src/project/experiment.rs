@@ -13,6 +13,7 @@
 //! )
 //! ```
 
+use super::record;
 use crate::choices;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,35 @@ impl Default for Experiment {
     }
 }
 
+impl Experiment {
+    /// Replaces each query for which `new` returns another one: in conditions, and in the brackets of measures.
+    pub fn map_queries(&mut self, new: &dyn Fn(&str) -> Option<String>) {
+        let replace = |query: &mut String| {
+            if let Some(other) = new(query) {
+                *query = other;
+            }
+        };
+        for rule in &mut self.conditions {
+            match rule {
+                ConditionRule::SilenceEach(of) => replace(&mut of.query),
+                ConditionRule::Condition(condition) => {
+                    for change in &mut condition.changes {
+                        if let ConditionChange::Target(_, query) | ConditionChange::Silence(query) = change {
+                            replace(query);
+                        }
+                    }
+                }
+                ConditionRule::Values(_) | ConditionRule::Grid(_) => {}
+            }
+        }
+        for measure in &mut self.measures {
+            if let Some(query) = record::query_of(&measure.read).and_then(new) {
+                measure.read = record::with_query(&measure.read, &query);
+            }
+        }
+    }
+}
+
 choices! {
     /// Data of trials that an experiment keeps.
     pub enum TrialRecording {
@@ -62,7 +92,7 @@ choices! {
 /// A condition, or a rule that generates conditions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ConditionRule {
-    /// One condition.
+    /// One condition with a name.
     Condition(Condition),
     /// One condition per value of a parameter.
     Values(ParameterValues),
@@ -197,6 +227,25 @@ mod tests {
         assert_eq!(experiment.measures[0].reduce, Reduction::Highest);
         let written = write(&project).expect("text");
         assert_eq!(read(&written).expect("a project"), (project, vec![]), "{written}");
+    }
+
+    #[test]
+    fn queries_of_conditions_and_measures_are_replaced() {
+        let changes = vec![ConditionChange::Silence("in a".into()), ConditionChange::Off("in a".into())];
+        let condition = Condition { name: "in a".into(), changes, ..Condition::default() };
+        let each = ElementQuery { query: "in a".into(), ..ElementQuery::default() };
+        let measure = Measure { read: "spikes[in a]".into(), ..Measure::default() };
+        let mut experiment = Experiment {
+            conditions: vec![ConditionRule::Condition(condition), ConditionRule::SilenceEach(each)],
+            measures: vec![measure],
+            ..Experiment::default()
+        };
+        experiment.map_queries(&|query| (query == "in a").then(|| "in b".to_owned()));
+        let ConditionRule::Condition(condition) = &experiment.conditions[0] else { panic!("a condition") };
+        let want = [ConditionChange::Silence("in b".into()), ConditionChange::Off("in a".into())];
+        assert_eq!((condition.name.as_str(), &condition.changes[..]), ("in a", &want[..]));
+        let ConditionRule::SilenceEach(each) = &experiment.conditions[1] else { panic!("a rule") };
+        assert_eq!((each.query.as_str(), experiment.measures[0].read.as_str()), ("in b", "spikes[in b]"));
     }
 
     #[test]

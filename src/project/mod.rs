@@ -89,7 +89,7 @@ pub use record::{Elements, record_entry, record_selection, spike_taps};
 pub use replace::{exports, list_exports};
 pub use resume::{LockedRun, VerifiedRun};
 pub use safety::{OwnedRunStart, SafetyWriter, safety_taps};
-pub use sets::SetInfo;
+pub use sets::{SetInfo, save_shared_ids};
 pub use view::ViewState;
 pub use writer::{RunStart, RunWriter};
 

@@ -5,6 +5,7 @@ mod checks;
 #[cfg(feature = "demo")]
 mod demo;
 mod exactness;
+mod experiments;
 mod exports;
 mod gpt2_weights;
 mod language;

@@ -19,10 +19,10 @@ use crate::{
 };
 use events::{EventMeter, EventSpan};
 use samples::{SampleMeter, SampleSpan};
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 pub use text::{parse, show};
 
-/// Measure whose probe, elements and span are resolved for a simulation.
+/// Measure with its probe, elements and span in a simulation.
 #[derive(Clone, Debug)]
 pub struct ResolvedMeasure {
     /// Name of the measure.
@@ -55,7 +55,7 @@ pub fn resolve(
     schema: &SimSchema,
     base: &Path,
     until: u64,
-) -> Result<Vec<ResolvedMeasure>, String> {
+) -> Result<Arc<[ResolvedMeasure]>, String> {
     if measures.is_empty() {
         return Err("the experiment has no measure; add one, for example `rate = mean spikes`".to_owned());
     }
@@ -175,8 +175,8 @@ fn span(measure: &Measure, base: TimeBase, until: u64) -> Result<(u64, u64), Str
 }
 
 /// Computes the values of one trial from its frames, in the order of the frames.
-pub struct Meter<'a> {
-    measures: &'a [ResolvedMeasure],
+pub struct Meter {
+    measures: Arc<[ResolvedMeasure]>,
     state: Vec<State>,
 }
 
@@ -185,14 +185,14 @@ enum State {
     Samples(SampleMeter),
 }
 
-impl<'a> Meter<'a> {
+impl Meter {
     /// Begins a trial.
-    pub fn new(measures: &'a [ResolvedMeasure]) -> Self {
+    pub fn new(measures: &Arc<[ResolvedMeasure]>) -> Self {
         let begin = |measure: &ResolvedMeasure| match &measure.span {
             Span::Events(span) => State::Events(EventMeter::new(span)),
             Span::Samples(_) => State::Samples(SampleMeter::default()),
         };
-        Self { measures, state: measures.iter().map(begin).collect() }
+        Self { measures: measures.clone(), state: measures.iter().map(begin).collect() }
     }
 
     /// Returns the taps of all measures, one per key.

@@ -13,14 +13,19 @@ fn schema(project: &Project) -> SimSchema {
     SimSchema { probes, lanes: lanes.collect(), sets: vec![Arc::new(set)], ..SimSchema::default() }
 }
 
-fn resolved(texts: &[&str]) -> Result<Vec<ResolvedMeasure>, String> {
+fn resolved(texts: &[&str]) -> Result<Arc<[ResolvedMeasure]>, String> {
     let project = Project::default();
     let measures: Vec<Measure> = texts.iter().map(|text| parse(text).expect("a measure")).collect();
     resolve(&project, &measures, &schema(&project), Path::new("."), UNTIL)
 }
 
-/// Returns the values of a trial whose readings arrive in frames of `batch` steps.
-fn values(measures: &[ResolvedMeasure], spikes: &[Spike], rates: &[(u64, [f32; 2])], batch: u64) -> Vec<Option<f64>> {
+/// Returns the values of a trial with readings in frames of `batch` steps.
+fn values(
+    measures: &Arc<[ResolvedMeasure]>,
+    spikes: &[Spike],
+    rates: &[(u64, [f32; 2])],
+    batch: u64,
+) -> Vec<Option<f64>> {
     let project = Project::default();
     let id = |name: &str| schema(&project).probe(name).expect("a probe");
     let mut meter = Meter::new(measures);

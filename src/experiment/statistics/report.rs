@@ -28,16 +28,18 @@ pub struct Line {
 pub struct Report {
     /// Lines by measure, then by condition.
     pub lines: Vec<Line>,
+    n_conditions: usize,
 }
 
 impl Report {
     /// Returns the line of a measure and a condition; `None` if there is no such line.
     pub fn line(&self, measure: usize, condition: usize) -> Option<&Line> {
-        self.lines.iter().find(|line| (line.measure, line.condition) == (measure, condition))
+        self.lines.get(measure * self.n_conditions + condition).filter(|line| line.measure == measure)
     }
 }
 
-/// Computes the statistics. `values[measure][condition]` are the values by seed, and `control` is the index of the control.
+/// Computes the statistics. `values[measure][condition]` are the values by seed, with equal numbers of conditions, and `control`
+/// is the index of the control.
 pub fn report(values: &[Vec<BySeed>], control: usize) -> Report {
     let of_measure = |(measure, conditions): (usize, &Vec<BySeed>)| {
         let nothing = BySeed::new();
@@ -56,7 +58,8 @@ pub fn report(values: &[Vec<BySeed>], control: usize) -> Report {
         lines.iter_mut().filter(|line| p(line).is_some()).zip(q).for_each(|(line, q)| line.q = Some(q));
         lines
     };
-    Report { lines: values.iter().enumerate().flat_map(of_measure).collect() }
+    let n_conditions = values.iter().map(Vec::len).max().unwrap_or(0);
+    Report { lines: values.iter().enumerate().flat_map(of_measure).collect(), n_conditions }
 }
 
 #[cfg(test)]
@@ -68,9 +71,10 @@ mod tests {
         let by_seed = |values: &[f64]| -> BySeed { (1..).zip(values.iter().map(|x| Some(*x))).collect() };
         let control = by_seed(&[1.0, 2.0, 3.0, 4.5]);
         let (near, far) = (by_seed(&[1.1, 2.3, 2.8, 4.4]), by_seed(&[11.0, 12.5, 13.0, 14.6]));
-        let (first, second) = (vec![control.clone(), near, far.clone(), control.clone()], vec![control, far]);
+        let first = vec![control.clone(), near, far.clone(), control.clone()];
+        let second = vec![control.clone(), far, BySeed::new(), BySeed::new()];
         let all = report(&[first, second], 0);
-        assert_eq!(all.lines.len(), 6);
+        assert_eq!((all.lines.len(), all.line(1, 4), all.line(2, 0)), (8, None, None));
         let line = |measure, condition| all.line(measure, condition).expect("a line");
         assert_eq!((line(0, 0).comparison, line(0, 0).q), (None, None), "the control");
         assert_eq!(line(0, 3).comparison.map(|c| (c.difference, c.p)), Some((0.0, None)), "equal to the control");

@@ -43,6 +43,19 @@ pub fn check_change<P: Params + Clone + PartialEq>(params: &P, change: &Change) 
     Ok(if is_same { Edit::Same } else { Edit::Live(new) })
 }
 
+/// Whether a running simulation can apply all changes, one after the other, without a rebuild. Fails as [`check_change`] does.
+pub fn are_live<P: Params + Clone + PartialEq>(params: &P, changes: &[Change]) -> Result<bool, SimError> {
+    let mut now = params.clone();
+    for change in changes {
+        match check_change(&now, change)? {
+            Edit::Same => {}
+            Edit::Live(new) => now = *new,
+            Edit::Rebuild => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
 /// Whether a running simulation cannot apply a value by itself; a path is applied with the file that it names.
 const fn is_fixed(spec: &ParamSpec) -> bool {
     matches!(spec.apply, Apply::Rebuild | Apply::Data)

@@ -296,6 +296,9 @@ pub fn follow_names(session: &mut Session, sets: &mut Sets) {
                 *entry = record::with_query(entry, &query);
             }
         }
+        if let Some(experiment) = &mut session.project.experiment {
+            experiment.map_queries(&|query| renamed(query, was, is));
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use std::{
 };
 
 /// Wrapper that forwards all calls to a simulation, and sends the simulation back when dropped.
-pub(super) struct ReusedSimulation {
+pub struct ReusedSimulation {
     /// The wrapped simulation; `None` only during the drop.
     sim: Option<Box<dyn Simulation>>,
     finished: Sender<Box<dyn Simulation>>,
