@@ -70,7 +70,8 @@ pub(super) fn print(folder: &ExperimentFolder, table: &Table, as_json: bool) -> 
         let mut lines: Vec<&Line> = report.lines.iter().filter(|line| line.measure == i).collect();
         let n = lines.len();
         if n > MAX_LISTED {
-            lines.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
+            let control = folder.plan.control;
+            lines.sort_by(|a, b| strength(b, control).total_cmp(&strength(a, control)));
             lines.truncate(MAX_LISTED);
         }
         lines.iter().for_each(|line| print_line!("{}", row(line, &table.conditions[line.condition])));
@@ -90,9 +91,11 @@ pub(super) fn print(folder: &ExperimentFolder, table: &Table, as_json: bool) -> 
     Ok(())
 }
 
-/// Absolute difference from the control; the control is first.
-fn strength(line: &Line) -> f64 {
-    line.comparison.map_or(f64::INFINITY, |comparison| comparison.difference.abs())
+/// Returns the absolute difference from the control, by which conditions are listed: the control first, those without a value
+/// last.
+fn strength(line: &Line, control: usize) -> f64 {
+    let rest = if line.condition == control { f64::INFINITY } else { -1.0 };
+    line.comparison.map_or(rest, |comparison| comparison.difference.abs())
 }
 
 fn head() -> String {
@@ -142,7 +145,7 @@ fn short(x: f64) -> String {
 fn to_json(folder: &ExperimentFolder, table: &Table) -> Json {
     let manifest = &folder.manifest;
     let condition = |(i, planned): (usize, &crate::experiment::Planned)| {
-        let trials = || table.trials.iter().filter(move |((condition, _), _)| *condition == i).map(|(_, trial)| trial);
+        let trials = || table.trials.range((i, 0)..=(i, u64::MAX)).map(|(_, trial)| trial);
         let count = |of: fn(&TrialState) -> bool| trials().filter(|trial| of(&trial.state)).count();
         json!({
             "name": planned.name,
