@@ -226,6 +226,18 @@ impl ExperimentFolder {
         self.empty_table().open(&self.path.join(RESULTS), self.manifest.status == Status::Complete)
     }
 
+    /// Reads the table and leaves out the damaged rows. Returns a message about each.
+    pub fn table_with_problems(&self) -> (Table, Vec<String>) {
+        let file = self.path.join(RESULTS);
+        match std::fs::read_to_string(&file) {
+            Ok(text) => {
+                let is_closed = self.manifest.status == Status::Complete;
+                self.empty_table().read_with_problems(&text, &file, is_closed)
+            }
+            Err(e) => (self.empty_table(), vec![format!("{}: {}", file.display(), io_reason(&e))]),
+        }
+    }
+
     /// Returns the trials that the folder holds, as index of the condition and seed, in the order of the table.
     pub fn trials(&self) -> Vec<(usize, u64)> {
         let all = self.plan.conditions.iter().enumerate();

@@ -130,27 +130,41 @@ impl Table {
     /// # Errors
     /// Fails with the line of the first mistake.
     pub fn read(self, text: &str, file: &Path, is_closed: bool) -> Result<Self, String> {
+        let (table, problems) = self.read_with_problems(text, file, is_closed);
+        problems.into_iter().next().map_or(Ok(table), Err)
+    }
+
+    /// Reads a table as [`Table::read`] does, and leaves out the damaged rows. Returns a message with the line of each.
+    pub fn read_with_problems(self, text: &str, file: &Path, is_closed: bool) -> (Self, Vec<String>) {
         let wrong = |line: u64, what: &str| format!("{} line {line}: {what}", file.display());
         let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+        let mut problems = vec![];
         if is_closed && whole.len() < text.len() {
-            return Err(wrong(text.lines().count() as u64, "the line is cut off"));
+            problems.push(wrong(text.lines().count() as u64, "the line is cut off"));
         }
         let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(whole.as_bytes());
-        let head = reader.headers().map_err(|e| wrong(1, &e.to_string()))?;
-        if head.iter().ne(COLUMNS) {
-            return Err(wrong(1, &format!("the columns are not {}", COLUMNS.join(","))));
+        match reader.headers() {
+            Ok(head) if head.iter().eq(COLUMNS) => {}
+            Ok(_) => problems.push(wrong(1, &format!("the columns are not {}", COLUMNS.join(",")))),
+            Err(error) => problems.push(wrong(1, &error.to_string())),
         }
         let mut rows = RowReader::new(&self);
         for record in reader.records() {
-            let record = record.map_err(|e| wrong(e.position().map_or(0, csv::Position::line), &e.to_string()))?;
-            let line = record.position().map_or(0, csv::Position::line);
-            rows.add(&record).map_err(|what| wrong(line, &what))?;
+            match record {
+                Ok(record) => {
+                    let line = record.position().map_or(0, csv::Position::line);
+                    problems.extend(rows.add(&record).err().map(|what| wrong(line, &what)));
+                }
+                Err(error) => {
+                    problems.push(wrong(error.position().map_or(0, csv::Position::line), &error.to_string()));
+                }
+            }
         }
         let n_open = rows.open.len();
         if is_closed && n_open > 0 {
-            return Err(format!("{}: rows of {n_open} trials are missing", file.display()));
+            problems.push(format!("{}: rows of {n_open} trials are missing", file.display()));
         }
-        Ok(Self { trials: rows.finished, ..self })
+        (Self { trials: rows.finished, ..self }, problems)
     }
 
     /// Reads the table in a file ([`Table::read`]); an empty table if there is no file.
@@ -348,6 +362,8 @@ mod tests {
             let damaged = text.replacen(from, to, 1);
             let said = empty().read(&damaged, Path::new("results.csv"), false).expect_err("damage");
             assert!(said.contains(why), "{from}: {said}");
+            let (rest, problems) = empty().read_with_problems(&damaged, Path::new("results.csv"), true);
+            assert!(!problems.is_empty() && rest.trials.len() >= 2, "{from}: the other trials are read");
         }
         let twice = format!("{text}{}", text.lines().skip(1).take(1).collect::<String>() + "\n");
         let said = empty().read(&twice, Path::new("results.csv"), true).expect_err("a row twice");

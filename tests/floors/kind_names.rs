@@ -69,7 +69,7 @@ fn a_simulation_around_another_forwards_every_call() {
     };
     let declared = methods(&read("src/sim/mod.rs"), "pub trait Simulation");
     assert!(declared.len() > 20, "{declared:?}");
-    for path in ["src/kinds/shared/scheduled.rs", "src/cli/reused_simulation.rs"] {
+    for path in ["src/kinds/shared/scheduled.rs", "src/experiment/reused_simulation.rs"] {
         let forwarded = methods(&read(path), " Simulation for ");
         let missing: Vec<_> = declared.difference(&forwarded).collect();
         assert!(missing.is_empty(), "{path} has the default of {missing:?}");
