@@ -7,6 +7,8 @@ use neuropil::{
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // SAFETY: this is the only thread.
+    unsafe { neuropil::gpu::use_all_queues() };
     neuropil::cli::main(Box::new(neuropil::app::shell::log::capture::layer()), open_window)
 }
 

@@ -69,26 +69,32 @@ struct ChunkWords {
     }
 };
 
+// The count of a connection that may not fit into its word, or whose weight is changed.
+__device__ inline int exact_count(const Model& m, unsigned int word, unsigned int index, const Overflow* __restrict__ overflow,
+                                  const WeightGain& gain) {
+    int count = Packing(m.layout).count(word);
+    unsigned int at = 0, end = m.n_overflow;
+    while (at < end) {
+        const unsigned int mid = (at + end) / 2;
+        if (overflow[mid].word < index) at = mid + 1; else end = mid;
+    }
+    if (at < m.n_overflow && overflow[at].word == index) count = overflow[at].count;
+    if (gain.changes) {
+        if (gain.sign) count = gain.sign * (count < 0 ? -count : count);
+        const double scaled = round((double)count * gain.factor); // half away from zero
+        count = scaled >= 2147483647.0 ? 2147483647 : scaled <= -2147483648.0 ? -2147483647 - 1 : (int)scaled;
+    }
+    return count;
+}
+
 // Adds the synapses of one chunk whose counts do not fit into a word, or whose weights are changed.
 __device__ inline void add_chunk_exact(const Model& m, unsigned int from, unsigned int len, int* __restrict__ row,
                                          const unsigned int* __restrict__ words, const Overflow* __restrict__ overflow,
                                          const WeightGain& gain, unsigned char* touched) {
     const Packing packing(m.layout);
     for (unsigned int j = threadIdx.x & 31; j < len; j += 32) {
-        const unsigned int word = words[from + j];
-        int count = packing.count(word);
-        unsigned int at = 0, end = m.n_overflow;
-        while (at < end) {
-            const unsigned int mid = (at + end) / 2;
-            if (overflow[mid].word < from + j) at = mid + 1; else end = mid;
-        }
-        if (at < m.n_overflow && overflow[at].word == from + j) count = overflow[at].count;
-        if (gain.changes) {
-            if (gain.sign) count = gain.sign * (count < 0 ? -count : count);
-            const double scaled = round((double)count * gain.factor); // half away from zero
-            count = scaled >= 2147483647.0 ? 2147483647 : scaled <= -2147483648.0 ? -2147483647 - 1 : (int)scaled;
-        }
-        const unsigned int target = packing.target(word);
+        const unsigned int word = words[from + j], target = packing.target(word);
+        const int count = exact_count(m, word, from + j, overflow, gain);
         if (count) atomicAdd(&row[packing.column(target)], count);
         if (touched) touched[target >> 5] = 1;
     }

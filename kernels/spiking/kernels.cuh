@@ -134,6 +134,27 @@ extern "C" __global__ void
     neurons.store(states, anchors, checks, wakes, rates);
 }
 
+// As many threads as fit with the registers that a neuron in double precision needs.
+extern "C" __global__ void __launch_bounds__(640, 1)
+    step_lif_reached(const Model* __restrict__ model, unsigned int is_exact, const unsigned int* __restrict__ propagators,
+           const Window* __restrict__ windows, unsigned int n_windows, Segment* __restrict__ segments,
+           const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words,
+           const Overflow* __restrict__ overflow, const unsigned short* __restrict__ gain_of,
+           const WeightGain* __restrict__ gains, const KickSource* __restrict__ sources,
+           const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks,
+           const unsigned int* __restrict__ trains, const unsigned int* __restrict__ marks,
+           const unsigned int* __restrict__ currents, unsigned int* __restrict__ states,
+           unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes,
+           int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ summed,
+           unsigned int* __restrict__ tags, unsigned int* __restrict__ reached, unsigned int* __restrict__ n_reached,
+           unsigned int* __restrict__ barrier, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks,
+           unsigned int* __restrict__ counters, DeviceRate* __restrict__ rates, const float* __restrict__ fade) {
+    const spiking::ReachedArgs args = {*model, rows, words, overflow, gain_of, gains, sources, chances, masks, trains, marks,
+                                       currents, states, anchors, checks, wakes, arrivals, kick_bits, summed, tags, reached,
+                                       n_reached, spikes, chunks, counters, rates, fade};
+    spiking::step_reached<REAL>(args, is_exact, propagators, windows, n_windows, segments, barrier);
+}
+
 extern "C" __global__ void sort_spikes(const Model* __restrict__ model, const Window* __restrict__ windows,
                                  const Segment* __restrict__ live, unsigned int is_live, Segment* __restrict__ segments,
                                  unsigned int* __restrict__ spikes, unsigned int* __restrict__ counters) {

@@ -163,6 +163,11 @@ impl Series<'_> {
                 drop(first);
                 (None, Device::Cpu { threads: 1 })
             }
+            // A simulation that shares a GPU may use other kernels than one that has it alone.
+            device @ Device::Cuda(_) if n_workers > 1 => {
+                drop(first);
+                (None, device.clone())
+            }
             device => (Some(first), device.clone()),
         };
         let series = DeferredSync::new(self.folder);
@@ -174,6 +179,13 @@ impl Series<'_> {
             for _ in 0..n_workers {
                 scope.spawn(|| {
                     let mut kept = first.lock().unwrap_or_else(PoisonError::into_inner).take();
+                    let device = match device.with_own_streams(n_workers) {
+                        Ok(device) => device,
+                        Err(e) => {
+                            let failed = Err(CliError::from(SimError::from(e)));
+                            return results.lock().unwrap_or_else(PoisonError::into_inner).push(failed);
+                        }
+                    };
                     loop {
                         let k = next.fetch_add(1, Ordering::Relaxed);
                         if k >= self.n || signal::interrupted() {
@@ -248,8 +260,7 @@ impl Series<'_> {
         {
             return Ok(sim);
         }
-        let device = device.with_own_streams().map_err(SimError::from)?;
-        Ok(self.prepared.start(seed, &device)?)
+        Ok(self.prepared.start(seed, device)?)
     }
 }
 

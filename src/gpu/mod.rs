@@ -107,6 +107,8 @@ pub struct Gpu {
     pub threads_per_multiprocessor: u32,
     /// Maximum shared memory per block, bytes.
     pub shared_per_block: u32,
+    /// Number of simulations that use the device at a time, of which the owner of this handle is one.
+    pub sharing: usize,
     context: Arc<CudaContext>,
     compute: Arc<CudaStream>,
     copy: Arc<CudaStream>,
@@ -130,6 +132,18 @@ pub struct Memory {
     pub total: u64,
 }
 
+/// Lets streams use all 32 hardware queues of a device, in place of 8, unless the user has set another number.
+///
+/// # Safety
+/// No other thread may run: the environment of the process is changed. The first device must be opened afterwards.
+pub unsafe fn use_all_queues() {
+    const VARIABLE: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
+    if std::env::var_os(VARIABLE).is_none() {
+        // SAFETY: the caller runs no other thread.
+        unsafe { std::env::set_var(VARIABLE, "32") };
+    }
+}
+
 impl Gpu {
     /// Returns the time by which the events around a launch lengthen its measured time, nanoseconds; 0 until it is measured.
     /// Sums of kernel times exclude it.
@@ -149,6 +163,7 @@ impl Gpu {
             driver,
             multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
             shared_per_block: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+            sharing: 1,
             threads_per_multiprocessor: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?,
             compute: context.new_stream()?,
             copy: context.new_stream()?,
@@ -163,9 +178,9 @@ impl Gpu {
     }
 
     /// Opens a handle with its own compute and copy stream on the same device. The handle's work runs concurrently with work of
-    /// `self`; only [`Gpu::wait`] orders the two. Both share modules and the count of held bytes. Fails if the driver cannot
-    /// create the streams.
-    pub fn with_new_streams(&self) -> Result<Arc<Self>, GpuError> {
+    /// `self`; only [`Gpu::wait`] orders the two. Both share modules and the count of held bytes. `sharing` simulations use the
+    /// device at a time. Fails if the driver cannot create the streams.
+    pub fn with_new_streams(&self, sharing: usize) -> Result<Arc<Self>, GpuError> {
         let stream = || self.context.new_stream().doing(|| "making a stream".to_owned());
         Ok(Arc::new(Self {
             name: self.name.clone(),
@@ -175,6 +190,7 @@ impl Gpu {
             multiprocessors: self.multiprocessors,
             threads_per_multiprocessor: self.threads_per_multiprocessor,
             shared_per_block: self.shared_per_block,
+            sharing,
             context: self.context.clone(),
             compute: stream()?,
             copy: stream()?,

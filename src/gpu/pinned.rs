@@ -7,20 +7,37 @@ use super::{
     layout::CudaType,
     trace::{self, Lane},
 };
-use cudarc::driver::{CudaEvent, PinnedHostSlice};
+use cudarc::driver::{CudaEvent, DriverError, PinnedHostSlice};
+use std::time::Duration;
 
 /// Position in a stream, after all work issued so far.
-pub struct Mark(pub(super) CudaEvent);
+pub struct Mark {
+    pub(super) event: CudaEvent,
+    /// Whether other simulations use the device, and the processors that wait for it.
+    pub(super) is_shared: bool,
+}
+
+/// Interval at which a thread looks whether work has ended while others wait as well. The driver's own wait occupies a processor.
+const POLL: Duration = Duration::from_micros(30);
+
+/// Waits for an event.
+fn wait(event: &CudaEvent, is_shared: bool) -> Result<(), DriverError> {
+    while is_shared && !event.try_is_complete()? {
+        std::thread::sleep(POLL);
+    }
+    event.synchronize()
+}
 
 impl Mark {
     /// Records a mark at the current end of the compute stream.
     pub fn now(gpu: &Gpu) -> Result<Self, GpuError> {
-        gpu.compute.record_event(None).map(Self).doing(|| "marking a moment on the GPU".to_owned())
+        let event = gpu.compute.record_event(None).doing(|| "marking a moment on the GPU".to_owned())?;
+        Ok(Self { event, is_shared: gpu.sharing > 1 })
     }
 
     /// Waits until the work before the mark has finished; returns errors of kernels that ran in the meantime.
     pub fn wait(&self) -> Result<(), GpuError> {
-        let wait = || self.0.synchronize().doing(|| "waiting for the kernels".to_owned());
+        let wait = || wait(&self.event, self.is_shared).doing(|| "waiting for the kernels".to_owned());
         trace::host(Lane::Waits, "wait for kernels", 0, wait)
     }
 }
@@ -29,6 +46,7 @@ impl Mark {
 pub struct Pinned<T: CudaType> {
     pub(super) slice: PinnedHostSlice<T>,
     pub(super) copied: CudaEvent,
+    is_shared: bool,
     _counted: Counted,
 }
 
@@ -50,7 +68,7 @@ impl<T: CudaType> Pinned<T> {
         slice.as_mut_slice().doing(doing)?.fill(T::zeroed());
         let copied = gpu.context.new_event(None).doing(doing)?;
         let counted = Counted::new(gpu, Place::Pinned, (slice.len() * size_of::<T>()) as u64);
-        Ok(Self { slice, copied, _counted: counted })
+        Ok(Self { slice, copied, is_shared: gpu.sharing > 1, _counted: counted })
     }
 
     /// Returns the number of elements, at least 1.
@@ -71,7 +89,7 @@ impl<T: CudaType> Pinned<T> {
     /// Waits for the last copy into the memory, but not for kernels after that copy, and returns the memory.
     pub fn get(&self) -> Result<&[T], GpuError> {
         let doing = || "waiting for a copy from the GPU".to_owned();
-        trace::host(Lane::Waits, "wait for a copy", 0, || self.copied.synchronize().doing(doing))?;
+        trace::host(Lane::Waits, "wait for a copy", 0, || wait(&self.copied, self.is_shared).doing(doing))?;
         self.slice.as_slice().doing(doing)
     }
 

@@ -256,7 +256,7 @@ impl<T: CudaType> Slice<T> {
         if range.is_empty() {
             return Ok(());
         }
-        self.copy_out(range, into, to, &after.0)
+        self.copy_out(range, into, to, &after.event)
     }
 
     /// Starts a copy on the copy stream after the mark `after`.

@@ -16,12 +16,13 @@ impl Stream {
 
     /// Records a mark at the current end of this stream.
     pub fn mark(&self) -> Result<Mark, GpuError> {
-        self.0.record_event(None).map(Mark).doing(|| "marking a moment of a stream".to_owned())
+        let event = self.0.record_event(None).doing(|| "marking a moment of a stream".to_owned())?;
+        Ok(Mark { event, is_shared: false })
     }
 
     /// Orders later work of this stream after the mark. The host does not wait.
     pub fn wait(&self, mark: &Mark) -> Result<(), GpuError> {
-        self.0.wait(&mark.0).doing(|| "ordering two streams".to_owned())
+        self.0.wait(&mark.event).doing(|| "ordering two streams".to_owned())
     }
 }
 
@@ -29,6 +30,6 @@ impl Gpu {
     /// Orders later work of the compute stream after the mark. The host does not wait.
     pub fn wait(&self, mark: &Mark) -> Result<(), GpuError> {
         self.note_issued();
-        self.compute.wait(&mark.0).doing(|| "ordering two streams".to_owned())
+        self.compute.wait(&mark.event).doing(|| "ordering two streams".to_owned())
     }
 }

@@ -50,14 +50,14 @@ impl Device {
         }
     }
 
-    /// Returns the device for one of several simulations that run at a time: a GPU with streams of its own; the CPU as it is.
+    /// Returns the device for one of `sharing` simulations that run at a time: a GPU with streams of its own; the CPU as it is.
     ///
     /// # Errors
     /// Fails if the driver cannot create the streams.
-    pub fn with_own_streams(&self) -> Result<Self, GpuError> {
+    pub fn with_own_streams(&self, sharing: usize) -> Result<Self, GpuError> {
         Ok(match self {
             Self::Cpu { .. } => self.clone(),
-            Self::Cuda(gpu) => Self::Cuda(gpu.with_new_streams()?),
+            Self::Cuda(gpu) => Self::Cuda(gpu.with_new_streams(sharing)?),
         })
     }
 }
@@ -325,10 +325,10 @@ pub trait Kind {
     }
     /// Owners in memory reports whose host memory all trials share: what [`Kind::prepare`] makes.
     const SHARED_MEMORY: &'static [&'static str] = &[];
-    /// Whether one simulation occupies a whole GPU, so that several at a time are slower than one after another.
-    fn fills_gpu(setup: &Self::Setup) -> bool {
-        let _ = setup;
-        false
+    /// Returns the largest number of trials for which running at a time on a GPU is faster than one after another.
+    fn trials_at_a_time(params: &Self::Params, setup: &Self::Setup, context: &BuildContext) -> usize {
+        let _ = (params, setup, context);
+        16
     }
     /// Predicts the memory of a simulation by buffer, as in [`Simulation::memory`]. Without a setup, the prediction uses
     /// the parameters alone. Returns an empty report if the memory is unknown.

@@ -52,9 +52,6 @@ pub trait Prepared: Send + Sync {
     fn setup(&self) -> Arc<dyn std::any::Any + Send + Sync>;
 }
 
-/// Maximum number of trials that are stepped at a time on one GPU, each by a host thread of its own.
-const MAX_CONCURRENT_ON_GPU: usize = 16;
-
 /// Implementation of [`Prepared`] for one kind.
 pub(in crate::kinds) struct PreparedKind<K: Kind> {
     params: K::Params,
@@ -165,7 +162,7 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
             }
             let own = match on {
                 Device::Cpu { threads } => Device::Cpu { threads: (threads / trials.len()).max(1) },
-                Device::Cuda(_) => on.with_own_streams()?,
+                Device::Cuda(_) => on.with_own_streams(at_once)?,
             };
             self.start_trial(&self.changed(changes)?, *seed, &own, progress)
         };
@@ -176,11 +173,10 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
     fn concurrent_trials(&self, n: usize, on: &Device) -> Result<usize, SimError> {
         let most = match on {
             Device::Cpu { threads } => n.min(*threads),
-            Device::Cuda(_) if K::fills_gpu(&self.setup) => 1,
             Device::Cuda(gpu) => {
-                let memory = gpu.memory()?;
+                let (memory, most) = (gpu.memory()?, K::trials_at_a_time(&self.params, &self.setup, &self.context));
                 let does_fit = |n: &usize| fits(&self.predict_trials(*n as u64), memory).is_ok();
-                (1..=n.min(MAX_CONCURRENT_ON_GPU)).rev().find(does_fit).unwrap_or(1)
+                (1..=n.min(most)).rev().find(does_fit).unwrap_or(1)
             }
         };
         Ok(most.max(1))

@@ -19,6 +19,7 @@ use super::{
     predict::{self, NetworkSize},
     presets, probes, requests,
     setup::{self, Setup},
+    stimuli::StimulusPlan,
     weight_readings::{WEIGHT_PROBES, learning_projections},
 };
 use crate::{
@@ -35,6 +36,11 @@ use std::sync::Arc;
 /// Number of neurons above which a simulation has blocks on all multiprocessors of a large GPU. Eight trials at a time of the fly,
 /// with 138,639 neurons, are a quarter slower on an H200 than one after another.
 const FILLS_GPU: u32 = 50_000;
+
+/// Maximum number of trials at a time.
+const TRIALS: usize = 16;
+/// Maximum number of trials at a time of networks of which few neurons are reached: the number of hardware queues of a device.
+const REACHED_TRIALS: usize = 32;
 
 /// The spiking kind, registered in `kinds!`.
 pub struct SpikingKind;
@@ -109,8 +115,15 @@ impl Kind for SpikingKind {
         setup.notices.clone()
     }
 
-    fn fills_gpu(setup: &Setup) -> bool {
-        setup.n() > FILLS_GPU
+    fn trials_at_a_time(params: &Params, setup: &Setup, context: &BuildContext) -> usize {
+        let steps_reached =
+            params.network.source != Source::Rules && params.network.model == NeuronModel::ExponentialLif;
+        let drives_few = || StimulusPlan::new(params, setup, context).is_ok_and(|plan| plan.drives_few(setup.n()));
+        match setup.n() {
+            _ if steps_reached && drives_few() => REACHED_TRIALS,
+            n if n > FILLS_GPU => 1,
+            _ => TRIALS,
+        }
     }
 
     fn predict(params: &Params, setup: Option<&Setup>, on: DeviceKind) -> MemoryReport {

@@ -19,6 +19,9 @@ use crate::{
 };
 use std::{collections::HashMap, sync::Arc};
 
+/// Minimum number of neurons per driven neuron for which stimuli drive few.
+const MIN_NEURONS_PER_DRIVEN: u64 = 128;
+
 /// A change of the outgoing weights of a neuron. The weight of a connection of `n` synapses becomes `round(factor · sign|n|)`
 /// synapses, or 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -150,6 +153,21 @@ impl StimulusPlan {
         }
         let items = draft.items;
         Ok(Self { items, patterns: PatternStimulus::new(params, setup, context.seed) })
+    }
+
+    /// Whether the stimuli drive so few of `n` neurons that few are expected to be reached in a window.
+    pub fn drives_few(&self, n: u32) -> bool {
+        self.n_driven().saturating_mul(MIN_NEURONS_PER_DRIVEN) <= n.into()
+    }
+
+    /// Returns the sum over all stimuli of the number of neurons that they drive: an upper bound on the driven neurons.
+    fn n_driven(&self) -> u64 {
+        let driven = |item: &PlanItem| match &item.what {
+            PlanAction::Train { lanes, .. } | PlanAction::Current { lanes, .. } => lanes.len() as u64,
+            PlanAction::Kicks { kicks, .. } => kicks.len() as u64,
+            PlanAction::Free { .. } | PlanAction::Weights { .. } | PlanAction::Close { .. } => 0,
+        };
+        self.items.iter().map(driven).sum()
     }
 
     /// Returns the stimuli that are active in a step, with the step of the next change.

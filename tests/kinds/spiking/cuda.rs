@@ -66,7 +66,9 @@ fn drawn_start_potentials_are_those_of_the_cpu() {
         let mut params = base.clone();
         assert!(params.set(&path::parse(&params, start).expect(start)), "{start}");
         let setup = setup(7);
-        for persistent in [PersistentMode::Off, PersistentMode::Auto, PersistentMode::Blocks(3)] {
+        for persistent in
+            [PersistentMode::Off, PersistentMode::Auto, PersistentMode::Blocks(3), PersistentMode::Reached(4)]
+        {
             let tuning = Tuning { persistent, ..Tuning::default() };
             let mut b = CudaSim::<T>::tuned(&params, &scene(), setup.clone(), gpu, tuning).expect("it starts");
             let mut a = cpu::<T>(&params, &setup);
@@ -105,7 +107,7 @@ fn launch_parameters_change_nothing() {
     let want = advance(&mut cpu::<f64>(&params, &setup), 3000, 3000);
     let shapes = [(1, 1, 0), (8, 64, u32::MAX), (64, 8, 100), (5, 16, 1000)];
     let persistent =
-        [PersistentMode::Off, PersistentMode::Blocks(1), PersistentMode::Blocks(3), PersistentMode::Blocks(61)];
+        [PersistentMode::Off, PersistentMode::Reached(3), PersistentMode::Blocks(3), PersistentMode::Blocks(61)];
     for ((graph, deliver_warps, dense_chunks), persistent) in
         persistent.into_iter().flat_map(|r| shapes.map(|s| (s, r)))
     {
@@ -123,7 +125,7 @@ fn delivery_methods_agree() {
     let want = advance(&mut cpu::<f64>(&busy(), &setup), 3000, 3000);
     let mut params = busy();
     params.measure.variants = true;
-    for persistent in [PersistentMode::Auto, PersistentMode::Off] {
+    for persistent in [PersistentMode::Auto, PersistentMode::Off, PersistentMode::Reached(4)] {
         let tuning = Tuning { persistent, ..Tuning::default() };
         let mut sim = CudaSim::<f64>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
         let mut pass = Pass::measuring();
@@ -300,12 +302,13 @@ fn leaky_units_are_the_same_on_both() {
 }
 
 /// Launch parameters that cover every step kernel.
-fn all_modes() -> [Tuning; 4] {
+fn all_modes() -> [Tuning; 5] {
     let shapes = [
         (1, PersistentMode::Off),
         (16, PersistentMode::Off),
         (16, PersistentMode::Auto),
         (4, PersistentMode::Blocks(3)),
+        (16, PersistentMode::Reached(1)),
     ];
     shapes.map(|(graph, persistent)| Tuning { graph, persistent, ..Tuning::default() })
 }
@@ -415,7 +418,8 @@ fn overflowing_rings_change_nothing() {
     });
     let want = advance(&mut cpu::<f64>(&params, &setup), 120, 120);
     assert_eq!(advance(&mut cuda::<f64>(&params, &setup, &gpu), 120, 120), want);
-    for persistent in [PersistentMode::Off, PersistentMode::Auto, PersistentMode::Blocks(5)] {
+    for persistent in [PersistentMode::Off, PersistentMode::Auto, PersistentMode::Blocks(5), PersistentMode::Reached(4)]
+    {
         let tuning = Tuning { ring: 600_000, persistent, ..Tuning::default() };
         let mut tight = CudaSim::<f64>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
         assert_eq!(advance(&mut tight, 120, 120), want, "in rings that overflow, {persistent:?}");

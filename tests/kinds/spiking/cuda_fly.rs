@@ -49,6 +49,7 @@ fn fly_case<T: Real>(gpu: &Arc<Gpu>, setup: &Arc<Setup>, params: &Params, case: 
         (1000, 16, 64, dense_chunks, two_launches),
         (1000, 4, 32, 0, auto),
         (1000, 64, 32, u32::MAX, PersistentMode::Blocks(130)),
+        (1000, 16, 40, 500, PersistentMode::Reached(4)),
     ] {
         let tuning = Tuning { graph, deliver_warps, dense_chunks, persistent, ..Tuning::default() };
         let mut sim = CudaSim::<T>::tuned(params, &scene(), setup.clone(), gpu, tuning).expect("it starts");
@@ -122,7 +123,7 @@ fn a_short_run_of_p9() {
     let steps = std::env::var("NEUROPIL_STEPS").ok().and_then(|s| s.parse().ok()).unwrap_or(200);
     let (params, setup) = kicked(&shared, "flywire630/p9_subnet");
     let want = advance(&mut cpu::<f64>(&params, &setup), steps, steps);
-    for persistent in [PersistentMode::Auto, PersistentMode::Off] {
+    for persistent in [PersistentMode::Auto, PersistentMode::Off, PersistentMode::Reached(4)] {
         let tuning = Tuning { persistent, ..Tuning::default() };
         let mut sim = CudaSim::<f64>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
         assert_eq!(advance(&mut sim, steps, 61), want, "{persistent:?}");

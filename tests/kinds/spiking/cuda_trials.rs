@@ -33,7 +33,7 @@ fn a_restart_equals_a_fresh_start_with_its_seed() {
     let mut quiet_leaky = Params::default();
     quiet_leaky.network.model = NeuronModel::NoisyLeaky;
     let cases = [(setup(6), busy()), plain(), (setup(6), leaky), (plain().0, quiet_leaky)];
-    let modes = [PersistentMode::Off, PersistentMode::Auto, PersistentMode::Blocks(3)];
+    let modes = [PersistentMode::Off, PersistentMode::Auto, PersistentMode::Blocks(3), PersistentMode::Reached(4)];
     for ((setup, params), persistent) in cases.iter().flat_map(|case| modes.map(|mode| (case, mode))) {
         let tuning = Tuning { persistent, ..Tuning::default() };
         let fresh = |seed| {

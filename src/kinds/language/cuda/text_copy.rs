@@ -36,7 +36,7 @@ impl<M: DeviceModel> TextCopy<M> {
         if needed > gpu.memory()?.free / 2 {
             return Ok(None);
         }
-        let gpu = gpu.with_new_streams()?;
+        let gpu = gpu.with_new_streams(1)?;
         let network = of.beside(&gpu)?;
         let buffers = RefCell::new(ModelBuffers::<M>::allocate(&gpu, &sizes)?);
         Ok(Some(Self { captures: RefCell::default(), kernels: StepKernels::load(&gpu)?, network, buffers, gpu }))

@@ -296,6 +296,18 @@ kernels! {
             rates: InOut<DeviceRate>, fade: In<f32>, n_traced: Size<u32>, traced: In<u32>, trace_inputs: InOut<u32>
         );
 
+        /// Many windows of a network of which few neurons are reached, in few blocks: loads and steps only neurons with
+        /// input, or that may cross the threshold. Items: synaptic events.
+        #[block(640)]
+        fn step_lif_reached as StepLifReached(
+            model: In<Model>, is_exact: Size<u32>, propagators: In<u32>, windows: In<Window>, n_windows: Size<u32>,
+            segments: InOut<Segment>, rows: In<u32>, words: In<u32>, overflow: In<Overflow>, gain_of: In<u16>,
+            gains: In<WeightGain>, sources: In<KickSource>, chances: In<u64>, masks: In<u32>, trains: In<u32>,
+            marks: In<u32>, currents: In<u32>, states: InOut<u32>, anchors: InOut<u32>, checks: InOut<u32>,
+            wakes: InOut<u32>, arrivals: InOut<i32>, kick_bits: InOut<u32>, summed: InOut<u32>, tags: InOut<u32>,
+            reached: InOut<u32>, n_reached: InOut<u32>, barrier: InOut<u32>, spikes: InOut<u32>, chunks: InOut<Chunk>, counters: InOut<u32>, rates: InOut<DeviceRate>, fade: In<f32>
+        );
+
         /// Sorts the spikes of each window by step and neuron. Once per graph; for windows launched one by one, it
         /// also hashes the spikes and copies their segments into the ring buffer.
         #[block(1024)]

@@ -55,6 +55,8 @@ struct Launch {
 pub enum StepMode {
     /// One launch of a persistent kernel.
     Persistent,
+    /// One launch of the kernel that steps reached neurons.
+    Reached,
     /// `deliver_spikes` and a step kernel per window.
     Plain,
     /// `deliver_spikes_driven` and a step kernel per window.
@@ -68,6 +70,8 @@ pub struct StepRows {
     pub window: &'static str,
     /// Kernel that steps many windows per launch.
     pub persistent: &'static str,
+    /// Kernel that steps the reached neurons of many windows per launch; `None` if the model has none.
+    pub reached: Option<&'static str>,
 }
 
 impl HostBuffers {
@@ -121,6 +125,8 @@ pub struct Reading {
     pub whole: bool,
     /// First neuron with a non-finite state; `None` if all states are finite.
     pub non_finite: Option<NonFinite>,
+    /// Mean number of synaptic events per window.
+    pub events_per_window: u64,
 }
 
 /// Windows between planning and measurement.
@@ -302,10 +308,11 @@ impl LaunchQueue {
             match launch.by {
                 // The kernel reads one word per event.
                 StepMode::Persistent => pass.work(rows.persistent, events, 4 * events),
+                StepMode::Reached => pass.work(rows.reached.unwrap_or_default(), events, 8 * events),
                 StepMode::Plain => pass.work("deliver_spikes", events, 8 * events),
                 StepMode::Driven => pass.work("deliver_spikes_driven", events, 8 * events),
             }
-            if launch.by != StepMode::Persistent {
+            if matches!(launch.by, StepMode::Plain | StepMode::Driven) {
                 pass.work(rows.window, n_spikes as u64, 0);
             }
         }
@@ -313,7 +320,8 @@ impl LaunchQueue {
         self.last_run = self.last_run.wrapping_add(n_run as u32);
         let step = last.map_or(launch.plan[0].step, |w| w.step + u64::from(w.steps));
         self.sent.retain(|s| s.step + u64::from(s.steps) + self.delay > step);
-        Ok(Some(Reading { step, whole: n_run == launch.plan.len(), non_finite }))
+        let events_per_window = events / n_run.max(1) as u64;
+        Ok(Some(Reading { step, whole: n_run == launch.plan.len(), non_finite, events_per_window }))
     }
 
     /// Discards the windows from `step` on, which did not run. Fails if the device fails.

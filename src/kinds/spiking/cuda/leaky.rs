@@ -74,7 +74,7 @@ impl<T: Real> DeviceNeurons<T> for LeakyUnits {
 
     fn spec(&self) -> StepSpec {
         StepSpec {
-            rows: StepRows { window: "step_leaky", persistent: "step_leaky_persistent" },
+            rows: StepRows { window: "step_leaky", persistent: "step_leaky_persistent", reached: None },
             persistent_sources: 0,
             captures_seed: true,
         }

@@ -4,7 +4,7 @@ use super::{
     buffers::DeviceBuffers,
     kernels::{
         AdvanceAnchors, ApplyStimuli, Kernels, ReadPotentials, ReanchorNeurons, SampleRecordedTraces, SampleTraces,
-        StepLif, StepLifPersistent,
+        StepLif, StepLifPersistent, StepLifReached,
     },
     launch_queue::{LaunchQueue, StepRows},
     launches::{COUNTING, GraphVariant, persistent_step, step, step_of_window},
@@ -26,6 +26,9 @@ use crate::{
 };
 use std::sync::Arc;
 
+/// Threads per block of `step_lif_reached`.
+const REACHED_BLOCK: u32 = 640;
+
 /// LIF neurons with exponential synapses. Their kernels and constants are those of every network.
 pub struct LifNeurons;
 
@@ -46,7 +49,7 @@ impl<T: Real> DeviceNeurons<T> for LifNeurons {
 
     fn spec(&self) -> StepSpec {
         StepSpec {
-            rows: StepRows { window: "step_lif", persistent: "step_lif_persistent" },
+            rows: StepRows { window: "step_lif", persistent: "step_lif_persistent", reached: Some("step_lif_reached") },
             persistent_sources: 1,
             captures_seed: false,
         }
@@ -163,6 +166,41 @@ impl<T: Real> DeviceNeurons<T> for LifNeurons {
         })
         .launch(kernels, pass, grid)?;
         if memory.n_traced == 0 { Ok(()) } else { sample_recorded(memory, kernels, windows, pass) }
+    }
+
+    fn step_reached(
+        &self,
+        memory: &mut DeviceBuffers,
+        kernels: &Kernels,
+        blocks: u32,
+        windows: u32,
+        pass: &mut Pass,
+    ) -> Result<(), GpuError> {
+        let is_exact = memory.is_exact().into();
+        step!(StepLifReached, memory, {
+            is_exact,
+            propagators: &memory.propagators,
+            n_windows: windows,
+            segments: &mut memory.segments,
+            words: &memory.words,
+            overflow: &memory.overflow,
+            gain_of: &memory.gain_of,
+            gains: &memory.gains,
+            sources: &memory.sources,
+            chances: &memory.chances,
+            masks: &memory.masks,
+            trains: &memory.trains,
+            anchors: &mut memory.anchors,
+            checks: &mut memory.checks,
+            wakes: &mut memory.wakes,
+            kick_bits: &mut memory.kick_bits,
+            summed: &mut memory.summed,
+            tags: &mut memory.tags,
+            reached: &mut memory.reached,
+            n_reached: &mut memory.n_reached,
+            barrier: &mut memory.barrier,
+        })
+        .launch(kernels, pass, Grid::Cooperative { blocks, block: REACHED_BLOCK, shared_bytes: 0 })
     }
 
     /// Computes v of every neuron and starts copying it. Later kernels do not wait for the copy.

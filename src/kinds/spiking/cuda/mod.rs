@@ -21,6 +21,12 @@
 //! from a connectivity [partitioned by block](block_csr::BlockCsr). The kernel leaves the same contents in memory as the two
 //! launches, so that each mode can continue from the other.
 //!
+//! # Reached neurons
+//!
+//! Simulations that share a device, the trials of an experiment, each take few blocks if few of their neurons are reached:
+//! `step_lif_reached` lists the neurons with input in a window and those that may cross the threshold, and steps only these.
+//! While a network is busy, and with listed kicks or traced neurons, it takes two launches per window.
+//!
 //! Noisy leaky units, whose windows are single steps, use `step_leaky` and `step_leaky_persistent`.
 //!
 //! # Inactive neurons
@@ -95,14 +101,23 @@ use leaky::LeakyUnits;
 use lif::LifNeurons;
 use neuron_model::DeviceNeurons;
 pub use predict::predict;
-use sizes::MAX_GRAPH_WINDOWS;
 pub use sizes::{BufferSizes, PersistentMode, Tuning};
+use sizes::{MAX_GRAPH_WINDOWS, MAX_REACHED_BLOCKS};
 use std::sync::Arc;
 use stimuli::ManualKick;
 use variants::DeliveryVariants;
 
 /// Name in [`Execution`](crate::sim::Execution) for launches per window instead of persistent kernels.
 const WINDOWS: &str = "windows";
+/// Name in [`Execution`](crate::sim::Execution) for few blocks that step only reached neurons.
+const REACHED: &str = "reached";
+/// Maximum mean number of synaptic events per window for which only reached neurons are stepped. Beyond it, launches on the whole
+/// device are faster.
+const MAX_EVENTS_REACHED: u64 = 200_000;
+/// Number of hardware queues of a device: so many launches run at a time.
+const QUEUES: u32 = 32;
+/// Number of blocks that step reached neurons on a device that is not shared.
+const REACHED_BLOCKS_ALONE: u32 = 8;
 
 /// A spiking network on an NVIDIA GPU.
 pub struct CudaSim<T: Real> {
@@ -127,6 +142,10 @@ pub struct CudaSim<T: Real> {
     window: u32,
     /// Grid of the persistent kernel, if the neurons fit.
     persistent: Option<Grid>,
+    /// Number of blocks that step the network while few neurons are reached; `None` if this mode is not used.
+    reached: Option<u32>,
+    /// Mean number of synaptic events per window in the last launch that was read.
+    events_per_window: u64,
     /// Other delivery methods, if they are compared and fit into memory; the outer `None`: not allocated yet.
     variants: Option<Option<DeliveryVariants>>,
     readback: FieldReadback,
@@ -143,11 +162,16 @@ impl<T: Real> CudaSim<T> {
     /// Creates a simulation at step 0, with the implementation selected in `context.kernels`. Fails as
     /// [`CudaSim::tuned`] does.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, gpu: &Arc<Gpu>) -> Result<Self, SimError> {
+        let host = HostState::new(params, context, setup)?;
         let persistent = match context.kernels.get("step") {
             Some(WINDOWS) => PersistentMode::Off,
+            Some(REACHED) => PersistentMode::Reached(reached_blocks(gpu)),
+            _ if gpu.sharing > 1 && host.plan.drives_few(host.setup.n()) => {
+                PersistentMode::Reached(reached_blocks(gpu))
+            }
             _ => PersistentMode::Auto,
         };
-        Self::tuned(params, context, setup, gpu, Tuning { persistent, ..Tuning::default() })
+        Self::of(host, gpu, Tuning { persistent, ..Tuning::default() })
     }
 
     /// Creates a simulation at step 0 with other launch parameters, which must not change a bit. Fails if a stimulus is
@@ -159,8 +183,11 @@ impl<T: Real> CudaSim<T> {
         gpu: &Arc<Gpu>,
         tuning: Tuning,
     ) -> Result<Self, SimError> {
-        let host = HostState::new(params, context, setup)?;
-        match params.network.model {
+        Self::of(HostState::new(params, context, setup)?, gpu, tuning)
+    }
+
+    fn of(host: HostState<T>, gpu: &Arc<Gpu>, tuning: Tuning) -> Result<Self, SimError> {
+        match host.params.network.model {
             NeuronModel::ExponentialLif => Self::with_neurons::<LifNeurons>(host, gpu, tuning),
             NeuronModel::NoisyLeaky => Self::with_neurons::<LeakyUnits>(host, gpu, tuning),
         }
@@ -177,6 +204,12 @@ impl<T: Real> CudaSim<T> {
         let kernels = Kernels::load_as(gpu, &module::<T>())?;
         let mut memory = DeviceBuffers::new(gpu, &sizes, &tuning, &host.setup.connectivity, host.context.seed)?;
         let neurons = N::new(gpu, &host)?;
+        let reached = match tuning.persistent {
+            PersistentMode::Reached(blocks) if neurons.spec().rows.reached.is_some() => {
+                Some(blocks.clamp(1, MAX_REACHED_BLOCKS))
+            }
+            _ => None,
+        };
         let persistent = match sizes.persistent(tuning.persistent, gpu.multiprocessors, N::shared_bytes) {
             Some(grid)
                 if neurons.fits_persistent(&kernels, grid)?
@@ -195,6 +228,8 @@ impl<T: Real> CudaSim<T> {
             non_finite: None,
             window: sizes.window,
             persistent,
+            reached,
+            events_per_window: 0,
             variants: None,
             readback: FieldReadback::default(),
             gpu: gpu.clone(),
@@ -262,12 +297,14 @@ impl<T: Real> CudaSim<T> {
         let supports_persistent = self.memory.supports_persistent(self.neurons.spec().persistent_sources);
         let can_persist = self.window == self.sizes.window && !is_listed && supports_persistent;
         let persistent = self.persistent.filter(|_| can_persist);
-        let most =
-            if persistent.is_some() { (4 * self.tuning.graph).min(MAX_GRAPH_WINDOWS) } else { self.tuning.graph };
+        let is_quiet = self.events_per_window <= MAX_EVENTS_REACHED;
+        let reached = self.reached.filter(|_| !is_listed && self.memory.n_traced == 0 && is_quiet);
+        let is_one_launch = reached.is_some() || persistent.is_some();
+        let most = if is_one_launch { (4 * self.tuning.graph).min(MAX_GRAPH_WINDOWS) } else { self.tuning.graph };
         // Launches become shorter towards the end, so that little is left to read after the last one.
         let left = end.saturating_sub(step).div_ceil(u64::from(self.window)).max(1);
         let room = left.min(u64::from(most)).min(left.div_ceil(2).max(16)) as u32;
-        let n = if persistent.is_some() { room } else { 1 << room.ilog2() };
+        let n = if is_one_launch { room } else { 1 << room.ilog2() };
         let plan = self.queue.plan(step, end, n, self.window, &self.listed);
         let variant = GraphVariant {
             driven: self.memory.is_driven(),
@@ -283,7 +320,11 @@ impl<T: Real> CudaSim<T> {
             self.queue.measure();
             pass.measures_steps((end - step).min(u64::from(n * self.window)) as u32);
         }
-        if let Some(grid) = persistent {
+        if let Some(blocks) = reached {
+            let pass = if measured { pass } else { &mut Pass::default() };
+            self.neurons.step_reached(&mut self.memory, &self.kernels, blocks, n, pass)?;
+            self.memory.sort_spikes(&self.kernels, n, false, pass)?;
+        } else if let Some(grid) = persistent {
             let pass = if measured { pass } else { &mut Pass::default() };
             self.neurons.launch_windows(&mut self.memory, &self.kernels, grid, n, pass)?;
             self.memory.sort_spikes(&self.kernels, n, false, pass)?;
@@ -296,6 +337,7 @@ impl<T: Real> CudaSim<T> {
             self.graph(n, variant)?.launch()?;
         }
         let by = match persistent {
+            _ if reached.is_some() => StepMode::Reached,
             Some(_) => StepMode::Persistent,
             None if variant.driven => StepMode::Driven,
             None => StepMode::Plain,
@@ -349,7 +391,8 @@ impl<T: Real> CudaSim<T> {
     fn collect(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         let rows = self.neurons.spec().rows;
         let reading = self.queue.collect(&self.memory, rows, &mut self.host.measurements, pass)?;
-        let Some(Reading { step, whole, non_finite }) = reading else { return Ok(()) };
+        let Some(Reading { step, whole, non_finite, events_per_window }) = reading else { return Ok(()) };
+        self.events_per_window = events_per_window;
         self.non_finite = self.non_finite.or(non_finite);
         let stuck = step == self.host.step;
         self.host.step = step;
@@ -392,6 +435,14 @@ fn upload_block_csr(
     match BlockCsr::new(connectivity, blocks) {
         Some(block_csr) => memory.upload_block_csr(&block_csr, mailboxes).map(|()| true),
         None => Ok(false),
+    }
+}
+
+/// Returns the number of blocks that step reached neurons: an equal part of the device for each simulation that shares it.
+fn reached_blocks(gpu: &Gpu) -> u32 {
+    match (gpu.sharing as u32).min(QUEUES) {
+        0 | 1 => REACHED_BLOCKS_ALONE,
+        sharing => gpu.multiprocessors / sharing,
     }
 }
 

@@ -109,6 +109,21 @@ pub trait DeviceNeurons<T: Real>: Send {
         pass: &mut Pass,
     ) -> Result<(), GpuError>;
 
+    /// Launches the kernel that steps reached neurons, with `blocks` blocks, for `windows` windows. Fails if the device fails, or
+    /// if the model has no such kernel.
+    fn step_reached(
+        &self,
+        memory: &mut DeviceBuffers,
+        kernels: &Kernels,
+        blocks: u32,
+        windows: u32,
+        pass: &mut Pass,
+    ) -> Result<(), GpuError> {
+        let _ = (memory, kernels, blocks, windows, pass);
+        let (doing, why) = ("stepping reached neurons".to_owned(), "the model has no kernel for it".to_owned());
+        Err(GpuError::Driver { doing, why })
+    }
+
     /// Starts copying the potential of every neuron after `completed` steps to page-locked memory. Fails if the device
     /// fails.
     fn start_potentials(&self, memory: &mut DeviceBuffers, kernels: &Kernels, completed: u32) -> Result<(), GpuError>;

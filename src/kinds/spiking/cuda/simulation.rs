@@ -1,7 +1,7 @@
 //! Implements [`HostSim`] for this backend.
 
 use super::{
-    CudaSim, WINDOWS,
+    CudaSim, REACHED, WINDOWS,
     kernels::{LeakyKernels, VariantKernels},
     leaky, module, state,
 };
@@ -116,7 +116,11 @@ impl<T: Real> HostSim for CudaSim<T> {
     }
 
     fn executes_on(&self) -> Execution {
-        let step = if self.persistent.is_some() { "persistent" } else { WINDOWS };
+        let step = match self.persistent {
+            _ if self.reached.is_some() => REACHED,
+            Some(_) => "persistent",
+            None => WINDOWS,
+        };
         Execution::cuda(&self.gpu).with([("step", step)])
     }
 

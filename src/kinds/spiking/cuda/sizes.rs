@@ -37,6 +37,8 @@ pub const MAX_TRACED: u32 = 128;
 pub const TRACE_WORDS: usize = MAX_WINDOW_STEPS as usize + 8;
 /// Maximum number of blocks of `step_lif_persistent`.
 pub const MAX_BLOCKS: u32 = 256;
+/// Maximum number of blocks of `step_lif_reached`.
+pub const MAX_REACHED_BLOCKS: u32 = 16;
 /// Minimum number of neurons per block of `step_lif_persistent` with several blocks: with fewer, the exchange of spikes costs
 /// more than it gains.
 const MIN_NEURONS_PER_BLOCK: u32 = 256;
@@ -68,6 +70,8 @@ pub enum PersistentMode {
     Off,
     /// Persistent kernels are used if all neurons fit into shared memory.
     Auto,
+    /// The given number of blocks steps only neurons that are reached: for simulations that share the device.
+    Reached(u32),
     /// Persistent kernels are used with the given number of blocks, if the neurons fit into shared memory.
     Blocks(u32),
 }
@@ -219,7 +223,7 @@ impl BufferSizes {
     ) -> Option<Grid> {
         let groups = self.stride() / 32;
         let blocks = match persistent {
-            PersistentMode::Off => return None,
+            PersistentMode::Off | PersistentMode::Reached(_) => return None,
             PersistentMode::Auto if self.stride() <= MAX_NEURONS_PER_BLOCK => 1,
             PersistentMode::Auto => multiprocessors.min(self.stride() / MIN_NEURONS_PER_BLOCK).min(MAX_BLOCKS),
             PersistentMode::Blocks(blocks) => blocks.clamp(1, groups.min(MAX_BLOCKS)),
