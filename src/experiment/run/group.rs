@@ -262,7 +262,7 @@ impl Pool<'_> {
             for _ in 0..n_workers {
                 scope.spawn(|| {
                     let work = || -> Result<(), SimError> {
-                        let device = device.with_own_streams()?;
+                        let device = device.with_own_streams(n_workers)?;
                         let recording = self.recording();
                         let progress = self.context.progress;
                         let mut worker = Worker::new(self.build, device, counters, progress, stop.clone(), recording);
