@@ -69,6 +69,9 @@ pub struct Table {
     pub trials: BTreeMap<(usize, u64), TrialResult>,
 }
 
+/// Returns the text of a column, given condition and seed, the trial, and the index of the measure.
+type TextOf<'a> = dyn Fn(&(&(usize, u64), &TrialResult, usize)) -> String + 'a;
+
 impl Table {
     /// Creates a table without rows for the conditions of a plan.
     pub fn new(plan: &Plan, measures: Vec<String>) -> Self {
@@ -108,9 +111,7 @@ impl Table {
             .iter()
             .flat_map(|(key, trial)| (0..self.measures.len()).map(move |measure| (key, trial, measure)))
             .collect();
-        let texts = |of: &dyn Fn(&(&(usize, u64), &TrialResult, usize)) -> String| {
-            TableColumn::Text(rows.iter().map(of).collect())
-        };
+        let texts = |of: &TextOf<'_>| TableColumn::Text(rows.iter().map(of).collect());
         table_as_parquet(&[
             (COLUMNS[0], texts(&|((condition, _), ..)| self.conditions[*condition].clone())),
             (COLUMNS[1], TableColumn::Integer(rows.iter().map(|((_, seed), ..)| *seed).collect())),

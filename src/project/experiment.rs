@@ -190,6 +190,7 @@ choices! {
     }
 }
 
+#[allow(clippy::derivable_impls, reason = "`choices!` derives no default")]
 impl Default for Reduction {
     fn default() -> Self {
         Self::Mean

@@ -279,8 +279,8 @@ mod tests {
 
     #[test]
     fn times_are_at_the_columns_of_their_steps() {
-        let mut view = Distribution::default();
-        view.rows = [10, 20, 40, 50].into_iter().map(|step| (step, vec![])).collect();
+        let rows = [10, 20, 40, 50].into_iter().map(|step| (step, vec![])).collect();
+        let mut view = Distribution { rows, ..Distribution::default() };
         let at = [10.0, 20.0, 30.0, 50.0].map(|step| view.column_of(step));
         assert_eq!(at, [0.125, 0.375, 0.5, 0.875]);
         view.rows.truncate(1);

@@ -46,7 +46,7 @@ pub fn draw(of: &DrawnDigits, seed: u64, class: u32, number: u64) -> Vec<f64> {
         let point = [f64::from(i % side), f64::from(i / side)];
         let distance = stroke.windows(2).map(|ends| distance(point, ends)).fold(f64::INFINITY, f64::min);
         let value = (HALF_WIDTH + 0.5 - distance).clamp(0.0, 1.0);
-        if i % 4 == 0 {
+        if i.is_multiple_of(4) {
             noise = uniform(at(NOISE + i / 4));
         }
         if noise[(i % 4) as usize] < of.noise { 1.0 - value } else { value }

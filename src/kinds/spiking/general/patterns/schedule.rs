@@ -127,7 +127,7 @@ impl PatternSchedule {
     /// Returns a number below `n`, drawn for a presentation.
     fn choice(&self, presentation: u64, n: u64) -> u64 {
         let at = Draw { seed: self.seed, purpose: Purpose::Pattern, step: presentation, lane: 0 };
-        u64::from(at.words()[0]) * n >> 32
+        (u64::from(at.words()[0]) * n) >> 32
     }
 
     /// Returns the index of the image of a presentation from a file. The last images are held out.

@@ -32,7 +32,7 @@ pub fn shuffle(weights: &mut [f32], targets: &[u32], draws: ShuffleDraws) {
         for last in (1..own.len()).rev() {
             let step = draws.step << POSITION_BITS | last as u64;
             let at = Draw { seed: draws.seed, purpose: Purpose::Shuffle, step, lane: targets[own[0]] };
-            let chosen = (u64::from(at.words()[0]) * (last as u64 + 1) >> 32) as usize;
+            let chosen = ((u64::from(at.words()[0]) * (last as u64 + 1)) >> 32) as usize;
             weights.swap(own[last], own[chosen]);
         }
     }
