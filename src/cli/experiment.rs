@@ -21,11 +21,11 @@ use crate::{
     },
     project::{
         Project,
-        experiment::{ConditionRule, ElementQuery, Experiment, Measure, ParameterValues, TrialRecording},
+        experiment::{ConditionRule, ElementQuery, Experiment, ParameterValues, TrialRecording},
         outside_paths,
         run::next_folder,
     },
-    sim::{Progress, Shape, SimError},
+    sim::{Progress, SimError},
 };
 use std::{path::Path, time::Duration};
 
@@ -131,23 +131,13 @@ fn experiment_of(project: &Project, args: &ExperimentArgs) -> Result<Experiment,
         let measures = args.measure.iter().map(|text| measure::parse(text));
         experiment.measures = measures.collect::<Result<_, _>>().map_err(CliError::Usage)?;
     } else if experiment.measures.is_empty() {
-        experiment.measures.extend(usual_measure(project));
+        experiment.measures.extend(measure::usual(&project.model));
     }
     if args.record_trials {
         experiment.record = TrialRecording::EveryTrial;
     }
     experiment.infer_silent &= !args.run_silent;
     Ok(experiment)
-}
-
-/// Returns the measure of a project without measures: the last value of the result of the kind, or the mean rate of its events.
-fn usual_measure(project: &Project) -> Option<Measure> {
-    let events = || project.model.probes().iter().find(|probe| matches!(probe.shape, Shape::Spikes { .. }));
-    let text = match project.model.result_probe() {
-        Some(probe) => format!("last {probe}"),
-        None => format!("mean {}", events()?.name),
-    };
-    measure::parse(&text).ok()
 }
 
 /// Starts and runs an experiment on a thread, and shows its progress. An interrupt cancels it.

@@ -7,6 +7,7 @@
 mod events;
 mod samples;
 mod text;
+mod usual;
 
 use crate::{
     engine::SimSchema,
@@ -21,6 +22,7 @@ use events::{EventMeter, EventSpan};
 use samples::{SampleMeter, SampleSpan};
 use std::{path::Path, sync::Arc};
 pub use text::{parse, show};
+pub use usual::usual;
 
 /// Measure with its probe, elements and span in a simulation.
 #[derive(Clone, Debug)]
