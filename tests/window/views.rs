@@ -22,7 +22,7 @@ use neuropil::app::{
 use stage::{Stage, graphics};
 use std::time::Instant;
 
-const NAMES: [&str; 21] = [
+const NAMES: [&str; 24] = [
     "brain",
     "raster",
     "rates",
@@ -42,6 +42,9 @@ const NAMES: [&str; 21] = [
     "runs",
     "compare",
     "sweep",
+    "experiment_editor",
+    "experiment_table",
+    "experiment_plot",
     "bands",
     "lanes",
 ];
@@ -65,7 +68,10 @@ fn names_and_suggestions() {
     let fitting: Vec<_> = all.iter().copied().filter(|name| !absent.contains(name)).collect();
     assert_eq!(fitting, NAMES, "this schema has no such shapes");
     assert_eq!(views::suggest(&schema), NAMES);
-    assert_eq!(views::suggest(&Default::default()), ["runs", "compare", "sweep"]);
+    assert_eq!(
+        views::suggest(&Default::default()),
+        ["runs", "compare", "sweep", "experiment_editor", "experiment_table", "experiment_plot"]
+    );
     assert!(views::by_name("nothing").is_none());
 }
 

@@ -164,6 +164,12 @@ pub enum UiCommand {
     CancelReplay,
     /// Cancels the export in progress.
     CancelExport,
+    /// Runs every condition of the document's experiment with every seed.
+    StartExperiment,
+    /// Cancels the experiment in progress.
+    CancelExperiment,
+    /// Runs the missing and the failed trials of an experiment, given by its folder.
+    ContinueExperiment(PathBuf),
     /// Opens a run's folder in the file manager.
     RevealRun(PathBuf),
     /// Asks for a new name of a run, given by its folder.

@@ -225,10 +225,21 @@ fn describe_rest(old: &Project, new: &Project) -> String {
     match titled_diff(old, new).as_slice() {
         _ if old.name != new.name => "rename the project".into(),
         _ if old.notes != new.notes => "edit the notes".into(),
+        _ if old.experiment != new.experiment => describe_experiment(old, new),
         _ if old.record != new.record => "change what is recorded".into(),
         _ if old.view != new.view => "colour a selection".into(),
         [one] => format!("set {} to {}", one.what, one.new.as_deref().unwrap_or_default()),
         _ => "edit the project".into(),
+    }
+}
+
+/// Describes a change of the experiment: `add conditions`, `edit the experiment`.
+fn describe_experiment(old: &Project, new: &Project) -> String {
+    let n = |project: &Project| project.experiment.as_ref().map_or(0, |experiment| experiment.conditions.len());
+    match n(new).cmp(&n(old)) {
+        std::cmp::Ordering::Greater => "add conditions to the experiment".into(),
+        std::cmp::Ordering::Less => "remove conditions from the experiment".into(),
+        std::cmp::Ordering::Equal => "edit the experiment".into(),
     }
 }
 

@@ -12,11 +12,13 @@ pub enum Page {
     /// Page for profiling time and memory.
     Profile,
     Runs,
+    /// Page on which conditions are edited, run and compared.
+    Experiment,
 }
 
 impl Page {
     /// All pages, in tab order.
-    pub const ALL: [Self; 4] = [Self::Simulate, Self::Explore, Self::Profile, Self::Runs];
+    pub const ALL: [Self; 5] = [Self::Simulate, Self::Explore, Self::Profile, Self::Runs, Self::Experiment];
 
     pub const fn title(self) -> &'static str {
         match self {
@@ -24,6 +26,7 @@ impl Page {
             Self::Explore => "Explore",
             Self::Profile => "Profile",
             Self::Runs => "Runs",
+            Self::Experiment => "Experiment",
         }
     }
 
@@ -33,6 +36,7 @@ impl Page {
             Self::Explore => icons::BRAIN,
             Self::Profile => icons::GAUGE,
             Self::Runs => icons::FLASK,
+            Self::Experiment => icons::TABLE,
         }
     }
 
@@ -42,12 +46,13 @@ impl Page {
             Self::Explore => "Inspect the model's structure",
             Self::Profile => "Profile time and memory",
             Self::Runs => "Recorded runs",
+            Self::Experiment => "Trials under conditions, and their statistics",
         }
     }
 
     /// Whether the page works without a simulation.
     pub const fn needs_no_simulation(self) -> bool {
-        matches!(self, Self::Runs)
+        matches!(self, Self::Runs | Self::Experiment)
     }
 }
 

@@ -118,6 +118,8 @@ pub struct Library {
     pub groups: RunGroups,
     /// Folder of the open project's recordings.
     pub folder: PathBuf,
+    /// Experiment that contains the listed runs, as recorded trials; `None`: the runs of the project.
+    pub trials_of: Option<PathBuf>,
     /// Number that increases with every change of the list or of a label.
     pub version: u64,
     /// Thread that saves labels.

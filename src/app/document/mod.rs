@@ -7,6 +7,7 @@ pub mod checkpoints;
 pub mod color_scales;
 pub mod command;
 pub mod cursor;
+pub mod experiment;
 pub mod features;
 pub mod figure_settings;
 pub mod filter;

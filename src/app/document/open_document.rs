@@ -1,8 +1,8 @@
 //! The open document with all data that are measured, read or kept for it.
 
 use super::{
-    autosave::Autosave, journal::Journal, library::Library, profile::Profile, replayed::Replayed, session::Session,
-    time::Time,
+    autosave::Autosave, experiment::Experiments, journal::Journal, library::Library, profile::Profile,
+    replayed::Replayed, session::Session, time::Time,
 };
 use crate::sim::Frame;
 
@@ -16,6 +16,8 @@ pub struct Document {
     pub profile: Profile,
     /// Recorded runs next to the project.
     pub library: Library,
+    /// Experiments next to the project.
+    pub experiments: Experiments,
     /// Copy of the document that is restored after a crash.
     pub journal: Journal,
     /// Parameters that the engine ran with, replayed from its log; `None` before a run.
@@ -34,6 +36,7 @@ impl Document {
             time,
             profile: Profile::default(),
             library: Library::default(),
+            experiments: Experiments::default(),
             journal,
             replayed: None,
             epoch: 0,

@@ -131,6 +131,12 @@ impl Devices {
         }
     }
 
+    /// Opens the device for the trials of an experiment, without a change of the device in use. Returns it with its name and number
+    /// of CPU threads. Fails as the choice for a simulation does.
+    pub fn for_trials(&self, plan: &RunPlan) -> Result<(Device, String, u32), SimError> {
+        self.choose(plan).map(|(device, described)| (device, described.name, described.threads))
+    }
+
     /// Compares a run on one CPU thread with a run on the device in use (on the CPU, with at least two threads). Fails if a
     /// simulation fails or the job is cancelled.
     pub fn compare(

@@ -15,10 +15,12 @@ pub enum Colormap {
     /// Cyclic map for angles: the colours of both ends are equal. Lightness encodes one half turn, warm or cold hue the
     /// other.
     Twilight,
+    /// Map for differences: the middle is pale, low values are blue, high values red. Only views that centre the range use it.
+    Diverging,
 }
 
 impl Colormap {
-    /// All colormaps, in menu order.
+    /// Colormaps that the user can choose, in menu order.
     pub const ALL: [Self; 4] = [Self::Cividis, Self::Viridis, Self::Magma, Self::Twilight];
 
     /// Returns the default colormap of a field.
@@ -33,6 +35,7 @@ impl Colormap {
             Self::Viridis => "viridis",
             Self::Magma => "magma",
             Self::Twilight => "twilight",
+            Self::Diverging => "diverging",
         }
     }
 
@@ -43,6 +46,9 @@ impl Colormap {
             Self::Viridis => colorous::VIRIDIS,
             Self::Magma => colorous::MAGMA,
             Self::Twilight => return twilight(t, true),
+            Self::Diverging => {
+                return from_colorous(colorous::RED_BLUE.eval_continuous(f64::from(1.0 - t.clamp(0.0, 1.0))));
+            }
         };
         from_colorous(gradient.eval_continuous(f64::from(t.clamp(0.0, 1.0))))
     }
@@ -55,6 +61,7 @@ impl Colormap {
             // Omits the end of the map that has the colour of the background.
             let color = match self {
                 Self::Twilight => twilight(i / (INSIDE + 1.0), dark),
+                Self::Diverging => self.at(t),
                 // Position 0.9 of Magma is a saturated orange, so the light theme extends to position 0.97, which is paler.
                 Self::Magma if !dark => self.at(0.97 * (1.0 - t)),
                 _ => self.at(if dark { 0.14 + 0.86 * t } else { 0.9 * (1.0 - t) }),

@@ -1,7 +1,7 @@
 //! Execution of the window's commands.
 
 use super::{
-    actions::{figures, files, graph, probing, profiling, recording, requests, run_folders, runs, shape},
+    actions::{experiment, figures, files, graph, probing, profiling, recording, requests, run_folders, runs, shape},
     dialogs::{
         Dialog,
         answers::Purpose,
@@ -143,6 +143,9 @@ pub fn run(parts: &mut ActionParts<'_>, preferences: &mut Preferences, ctx: &egu
         UiCommand::Branch(folder, step) => requests::confirm_unsaved(parts, Intent::Branch(folder, step)),
         UiCommand::Resume(folder) => requests::confirm_unsaved(parts, Intent::Resume(folder)),
         UiCommand::Requests => overlays.requests.open(document.session.project.model.requests().first()),
+        UiCommand::StartExperiment => experiment::start(parts),
+        UiCommand::CancelExperiment => experiment::cancel(document),
+        UiCommand::ContinueExperiment(folder) => experiment::resume(parts, folder),
         UiCommand::CancelExport => {
             if let Some(export) = &document.library.exporting {
                 export.progress.cancel();

@@ -84,6 +84,7 @@ impl eframe::App for App {
 
     fn on_exit(&mut self) {
         sweep::end(&mut self.document.library);
+        self.document.experiments.end();
         self.host.placement.keep(self.host.state_dir.as_ref());
         self.document.journal.clear();
     }
@@ -161,6 +162,7 @@ fn at_risk(document: &Document) -> AtRisk {
         unsaved: session.is_dirty(),
         recording: session.live.recording.is_some(),
         sweep: document.library.sweeping.as_ref().map(|sweeping| (sweeping.n_ended, sweeping.n)),
+        experiment: document.experiments.running.is_some(),
         base: session.live.clock.base,
         keeps: unrecorded::kept_probes(&session.live),
     }

@@ -18,7 +18,7 @@ use super::{
     workspace::{TabRename, Workspaces},
 };
 use crate::app::{
-    document::open_document::Document,
+    document::{experiment::ExperimentContext, layout::Page, open_document::Document},
     kit::{icons, theme::Tokens},
     views::{self, ViewRequest},
 };
@@ -177,6 +177,11 @@ fn views_ui(
     let features = document.session.features();
     let session = &mut document.session;
     session.filter.update(ui.ctx(), &session.live.schema, &features);
+    if workspace.page() == Page::Experiment {
+        document.experiments.update(ui.ctx(), &session.runs_folder());
+        document.experiments.update_plan(ui.ctx(), session, &document.library.runs);
+    }
+    let duration = document.experiments.duration_text(session);
     let (before, model) = (session.selection.clone(), &session.project.model);
     let mut color_scales = std::mem::take(&mut workspace.color_scales);
     let mut saved_views = std::mem::take(&mut workspace.saved_views);
@@ -195,6 +200,13 @@ fn views_ui(
         filter: &mut session.filter,
         features: &features,
         runs: &mut document.library,
+        experiments: ExperimentContext {
+            state: &mut document.experiments,
+            edited: &mut session.project.experiment,
+            duration,
+            model,
+            is_read_only: session.live.playback.is_some(),
+        },
         color_scales: &mut color_scales,
         saved_views: &mut saved_views,
         graph: &mut graph,

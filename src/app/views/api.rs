@@ -9,6 +9,7 @@ use crate::{
         document::{
             color_scales::ColorScales,
             command::UiCommand,
+            experiment::ExperimentContext,
             features::KindFeatures,
             filter::Filter,
             graph::{EditedGraph, edit::GraphEdit},
@@ -23,9 +24,10 @@ use crate::{
         views::declaration::ViewDeclaration,
     },
     engine::{SchemaChanges, SimSchema},
+    project::experiment::ConditionRule,
     sim::{Action, Clock, Frame, ProbeId, ShareLevel, Tap},
 };
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 /// Context of a view while it draws.
 pub struct ViewCtx<'a> {
@@ -45,6 +47,8 @@ pub struct ViewCtx<'a> {
     pub views: &'static [&'static ViewDeclaration],
     /// The recorded runs of the project.
     pub runs: &'a mut Library,
+    /// The experiments of the project, and the one that the document describes.
+    pub experiments: ExperimentContext<'a>,
     /// Colours and spacings of the theme.
     pub tokens: &'a Tokens,
     /// The selection, shared by all views.
@@ -145,6 +149,12 @@ pub enum ViewRequest {
     },
     /// Edit the graph that the document describes.
     Graph(GraphEdit),
+    /// Add a rule of conditions to the document's experiment, and show it.
+    AddConditions(ConditionRule),
+    /// Show the recorded trials of a condition among the runs. The fields are the folder of the experiment and those of the trials.
+    ShowTrials(PathBuf, Vec<PathBuf>),
+    /// Colour the 3D view by the effects of an experiment.
+    ColorByEffect,
     /// Show the selection in the inspector.
     Parameters,
     /// Save a text to a file.

@@ -12,6 +12,7 @@ pub mod compare;
 pub mod connectivity;
 pub mod distribution;
 pub mod element;
+pub mod experiment;
 pub mod fields;
 pub mod filter_panel;
 pub mod graph_editor;

@@ -1,14 +1,14 @@
 //! The list of views.
 
 use super::{
-    View, bands, circle, compare, connectivity, declaration::ViewDeclaration, distribution, filter_panel, graph_editor,
-    hist, lanes, lineage, links, matrix, phases, plot, profile, raster, runs, scatter,
+    View, bands, circle, compare, connectivity, declaration::ViewDeclaration, distribution, experiment, filter_panel,
+    graph_editor, hist, lanes, lineage, links, matrix, phases, plot, profile, raster, runs, scatter,
     single_probe::ProbeContents as _, statistics, sweep, table, texts, token_text, view_3d, weights,
 };
 use crate::{app::document::layout::Page, engine::SimSchema, sim::Shape};
 
 /// The declarations of all views, in the order of menus.
-pub static ALL: [&ViewDeclaration; 31] = [
+pub static ALL: [&ViewDeclaration; 34] = [
     &view_3d::View3d::DECLARATION,
     &raster::Raster::DECLARATION,
     &plot::Rates::DECLARATION,
@@ -34,6 +34,9 @@ pub static ALL: [&ViewDeclaration; 31] = [
     &runs::Runs::DECLARATION,
     &compare::Compare::DECLARATION,
     &sweep::SweepPlot::DECLARATION,
+    &experiment::ExperimentEditor::DECLARATION,
+    &experiment::EffectTable::DECLARATION,
+    &experiment::EffectPlot::DECLARATION,
     &circle::Circle::DECLARATION,
     &scatter::Scatter::DECLARATION,
     &phases::Phases::DECLARATION,

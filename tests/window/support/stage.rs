@@ -14,7 +14,7 @@ use egui_kittest::{
 use egui_wgpu::{RenderState, RendererOptions};
 use neuropil::{
     app::{
-        document::{profile::Profile, selection::Selection, time::Time},
+        document::{experiment::NoExperiments, profile::Profile, selection::Selection, time::Time},
         kit::{style, theme::Tokens},
         views::{self, View, ViewCtx},
     },
@@ -62,6 +62,7 @@ struct Inside {
     slowest_ms: f64,
     busiest_ms: f64,
     runs: neuropil::app::document::library::Library,
+    experiments: NoExperiments,
 }
 
 impl Inside {
@@ -85,6 +86,7 @@ impl Inside {
             filter: &mut self.filter,
             features: &self.features,
             runs: &mut self.runs,
+            experiments: self.experiments.context(),
             color_scales: &mut self.color_scales,
             saved_views: &mut self.saved_views,
             graph: &mut self.graph,
@@ -135,6 +137,7 @@ impl Stage {
             busiest_ms: 0.0,
             schema: schema.clone(),
             runs: Default::default(),
+            experiments: NoExperiments::default(),
         };
         Self { harness: None, inside: Some(inside), size, activity: Activity::new(schema) }
     }

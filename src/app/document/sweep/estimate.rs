@@ -18,13 +18,18 @@ pub struct Estimate {
 impl Estimate {
     /// Finds the newest complete run with `steps` steps and an equal build; `None` if there is no such run.
     pub fn of(runs: &[Run], model: &Model, steps: u64) -> Option<Self> {
+        let run = Self::run_of(runs, model, steps)?;
+        Some(Self { run: run.name.clone(), wall_secs: run.wall_secs, device: run.device.clone() })
+    }
+
+    /// Returns the run from which the duration is estimated; `None` if there is no such run.
+    pub fn run_of<'a>(runs: &'a [Run], model: &Model, steps: u64) -> Option<&'a Run> {
         let is_like = |run: &&Run| {
             let is_whole = run.problem.is_none() && run.status == Status::Complete;
             let is_alike = run.model.as_ref().is_some_and(|then| are_built_alike(then, model));
             is_whole && run.parent.is_none() && run.steps == steps && is_alike
         };
-        let run = runs.iter().filter(is_like).max_by(|a, b| a.started.cmp(&b.started))?;
-        Some(Self { run: run.name.clone(), wall_secs: run.wall_secs, device: run.device.clone() })
+        runs.iter().filter(is_like).max_by(|a, b| a.started.cmp(&b.started))
     }
 
     /// Formats the estimate: `About 2 min and the start of each run: 0003-usual took 9.1 s on CPU`.

@@ -22,6 +22,20 @@ pub fn set(parts: &mut ActionParts<'_>, project: Project, path: Option<PathBuf>)
     runs::list(parts.document, parts.host, parts.messages);
 }
 
+/// Replaces the open document by that of an experiment, with the base folder of its relative paths, and lists its runs. Builds its
+/// simulation like [`set`] unless `is_built` is false.
+pub fn set_of_experiment(parts: &mut ActionParts<'_>, project: Project, base: PathBuf, is_built: bool) {
+    clear(parts);
+    parts.document.session.replace(project, None);
+    parts.document.session.base = Some(base);
+    // The page of the experiment stays in front when the simulation is loaded.
+    parts.document.session.layout = None;
+    if is_built {
+        build_complete(&mut parts.document.session);
+    }
+    runs::list(parts.document, parts.host, parts.messages);
+}
+
 /// Builds the simulation if there is an engine, unless the graph of the document is incomplete.
 fn build_complete(session: &mut Session) {
     if session.live.has_engine() && graph::refusal(&session.project.model).is_none() {
@@ -36,6 +50,7 @@ pub fn clear(parts: &mut ActionParts<'_>) {
     parts.document.forget_frames();
     parts.messages.toasts.clear_errors();
     (parts.flow.opening, parts.flow.resuming) = (None, None);
+    (parts.document.experiments.shown, parts.document.library.trials_of) = (None, None);
 }
 
 /// Opens and runs an example. One that needs files is only opened, and the path of the parameter that names them is returned.

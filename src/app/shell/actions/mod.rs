@@ -4,6 +4,7 @@ pub mod arrivals;
 pub mod attention;
 pub mod branch;
 pub mod documents;
+pub mod experiment;
 pub mod figures;
 pub mod files;
 pub mod graph;

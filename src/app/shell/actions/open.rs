@@ -1,7 +1,7 @@
 //! Opening of projects and runs. Files outside their folders are read only if the user allows it.
 
 use super::{
-    documents, recording, runs,
+    documents, experiment, recording, runs,
     trees::{self, open_failed},
 };
 use crate::{
@@ -14,6 +14,7 @@ use crate::{
             parts::ActionParts,
         },
     },
+    experiment::{folder, is_experiment},
     project::{self, Project, Warning, run::MANIFEST},
 };
 use std::path::{Path, PathBuf};
@@ -22,6 +23,9 @@ use std::path::{Path, PathBuf};
 pub fn open_path(parts: &mut ActionParts<'_>, path: PathBuf) {
     if let Some(folder) = run_folder(&path) {
         return open_run(parts, folder);
+    }
+    if let Some(folder) = experiment_folder(&path) {
+        return experiment::open(parts, folder);
     }
     if is_tree_file(&path) {
         return trees::open(parts.overlays, parts.host, parts.messages, path);
@@ -131,6 +135,13 @@ pub fn show_playback(parts: &mut ActionParts<'_>, opened: OpenedRun) {
         parts.document.time.axis.line.show(first, last);
     }
     runs::list(parts.document, parts.host, parts.messages);
+}
+
+/// Returns the folder of an experiment of a path: the folder, or the folder of the manifest. `None` for other paths.
+fn experiment_folder(path: &Path) -> Option<PathBuf> {
+    let is_manifest = path.file_name().is_some_and(|name| name == folder::MANIFEST);
+    let folder = if is_manifest { path.parent()? } else { path };
+    is_experiment(folder).then(|| folder.to_owned())
 }
 
 /// Returns the run folder of a path: the folder, or the folder of the manifest. `None` for other paths.

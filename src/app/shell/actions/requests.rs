@@ -1,7 +1,9 @@
 //! Handling of the requests of panels, views and dialogs. Actions that close the document are confirmed first if work would be
 //! lost.
 
-use super::{branch, documents, files, graph, open, resume, run_folders, runs, selecting, sweep, unrecorded};
+use super::{
+    branch, documents, experiment, files, graph, open, resume, run_folders, runs, selecting, sweep, unrecorded,
+};
 use crate::{
     app::{
         document::{command::Intent, interventions, open_document::Document},
@@ -91,6 +93,9 @@ fn handle_view(parts: &mut ActionParts<'_>, request: ViewRequest) {
             selecting::path_between(document, overlays, host, messages, set, from, to);
         }
         ViewRequest::Graph(edit) => graph::edit(document, workspace, panels, messages, &edit),
+        ViewRequest::AddConditions(rule) => experiment::add_conditions(parts, rule),
+        ViewRequest::ShowTrials(folder, trials) => experiment::show_trials(parts, folder, &trials),
+        ViewRequest::ColorByEffect => experiment::color_by_effect(parts),
         ViewRequest::Parameters => panels.open.inspector = true,
         ViewRequest::SaveText { name, text } => files::pick(parts, Purpose::SaveText(name, text.into())),
     }
@@ -185,11 +190,13 @@ pub fn confirm_changes(parts: &mut ActionParts<'_>, intent: Intent) {
     }
 }
 
-/// Whether an intent loses unsaved changes, or ends a recording or a sweep.
+/// Whether an intent loses unsaved changes, or ends a recording, a sweep or an experiment.
 fn would_lose_changes(document: &Document, intent: &Intent) -> bool {
     let is_recording = document.session.live.recording.is_some();
     let ends_sweep = *intent == Intent::Close && document.library.sweeping.is_some();
-    intent.closes_document() && (document.session.is_dirty() || is_recording || ends_sweep)
+    let ends_experiment = *intent == Intent::Close && document.experiments.running.is_some();
+    let ends = is_recording || ends_sweep || ends_experiment;
+    intent.closes_document() && (document.session.is_dirty() || ends)
 }
 
 /// Cancels closing of the window, and asks first, if work would be lost.

@@ -15,6 +15,7 @@ use crate::{
             workspace::Workspaces,
         },
     },
+    experiment::folder::TRIALS,
     export::{self, Format, PictureSize, WrittenFile},
     project::{OutsidePath, RunFolder, outside_paths_of_run},
     sim::Progress,
@@ -30,10 +31,11 @@ const MAX_NAMED: usize = 3;
 /// Reads the list of runs on a thread.
 pub fn list(document: &mut Document, host: &mut Host, messages: &mut Messages) {
     let beside = document.session.live.playback.as_ref().and_then(|r| Some(r.folder.parent()?.to_owned()));
-    let folder = beside.unwrap_or_else(|| document.session.runs_folder());
+    let trials = document.library.trials_of.as_ref().map(|experiment| experiment.join(TRIALS));
+    let folder = trials.or(beside).unwrap_or_else(|| document.session.runs_folder());
     if document.library.folder != folder {
-        let Library { sweeping, swept, version, exporting, .. } = std::mem::take(&mut document.library);
-        let kept = Library { sweeping, swept, exporting, version: version + 1, ..Library::default() };
+        let Library { sweeping, swept, version, exporting, trials_of, .. } = std::mem::take(&mut document.library);
+        let kept = Library { sweeping, swept, exporting, trials_of, version: version + 1, ..Library::default() };
         document.library = Library { is_reading: true, folder: folder.clone(), ..kept };
     }
     let consent = host.consent.clone();

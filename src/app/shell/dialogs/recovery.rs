@@ -22,6 +22,8 @@ pub struct AtRisk {
     pub recording: bool,
     /// Numbers of finished and planned runs of a sweep in progress; `None` without a sweep.
     pub sweep: Option<(usize, usize)>,
+    /// Whether an experiment is in progress.
+    pub experiment: bool,
     /// Time base of a step.
     pub base: TimeBase,
     /// Labels of the probes whose data are kept for an unrecorded run.
@@ -34,6 +36,7 @@ pub fn unsaved_ui(ui: &mut Ui, at_risk: &AtRisk, intent: &Intent) -> Option<Answ
         return match sweep {
             _ if at_risk.recording => recording_ui(ui, intent),
             Some(sweep) => sweep_ui(ui, intent, sweep),
+            None if at_risk.experiment && *intent == Intent::Close => experiment_ui(ui, intent),
             None => Some(Answer::Discard(intent.clone())), // saved or ended meanwhile
         };
     }
@@ -44,6 +47,9 @@ pub fn unsaved_ui(ui: &mut Ui, at_risk: &AtRisk, intent: &Intent) -> Option<Answ
     }
     if sweep.is_some() {
         ui.label("The sweep in progress ends; its runs so far are kept.");
+    }
+    if at_risk.experiment && *intent == Intent::Close {
+        ui.label("The experiment in progress is cancelled; its finished trials are kept.");
     }
     ui.add_space(14.0);
     ui.horizontal(|ui| {
@@ -74,6 +80,12 @@ fn sweep_ui(ui: &mut Ui, intent: &Intent, (ended, all): (usize, usize)) -> Optio
         "{ended} of {} ended and kept. The rest of the sweep is left out.",
         text::plural(all, "run", "runs")
     ));
+    stop_ui(ui, intent, "Keep running")
+}
+
+fn experiment_ui(ui: &mut Ui, intent: &Intent) -> Option<Answer> {
+    title_ui(ui, "Cancel the experiment?");
+    ui.label("Finished trials are kept, and Continue runs the rest later.");
     stop_ui(ui, intent, "Keep running")
 }
 

@@ -3,8 +3,8 @@
 use crate::{
     app::{
         document::{
-            color_scales::ColorScales, features::KindFeatures, filter::Filter, graph::EditedGraph, library::Library,
-            profile::Profile, selection::Selection, time::Time,
+            color_scales::ColorScales, experiment::NoExperiments, features::KindFeatures, filter::Filter,
+            graph::EditedGraph, library::Library, profile::Profile, selection::Selection, time::Time,
         },
         kit::{icons, theme::Tokens},
         views::{self, View, ViewCtx, lineage::Lineage},
@@ -45,6 +45,7 @@ pub struct TreeFile {
     runs: Library,
     profile: Profile,
     color_scales: ColorScales,
+    experiments: NoExperiments,
 }
 
 /// File of trees that is being read.
@@ -81,6 +82,7 @@ impl TreeFile {
             runs: Library::default(),
             profile: Profile::default(),
             color_scales: ColorScales::default(),
+            experiments: NoExperiments::default(),
         }
     }
 
@@ -103,6 +105,7 @@ impl TreeFile {
             filter: &mut self.filter,
             features: &features,
             runs: &mut self.runs,
+            experiments: self.experiments.context(),
             color_scales: &mut self.color_scales,
             saved_views: &mut saved_views,
             graph: &mut graph,

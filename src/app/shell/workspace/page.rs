@@ -13,8 +13,11 @@ const TABS: usize = 4;
 /// Fraction of the page's height that the table of runs takes.
 const RUNS: f32 = 0.4;
 
+/// Fraction of the page's width that the editor of an experiment takes.
+const EDITOR: f32 = 0.33;
+
 /// Returns the default layout of a page. The profile page has three rows: steps; timeline and kernels; summaries. The Runs page
-/// has the table above the plots. On other pages the first view is large at the left, with most of the others as tabs below it;
+/// has the table above the plots, and the Experiment page the editor beside such a column. On other pages the first view is large at the left, with most of the others as tabs below it;
 /// the second and the third are at the right. If there are many views, half of the others are tabs next to the third.
 pub fn suggested(page: Page, schema: &SimSchema) -> Tree<Pane> {
     let id = tree_id(page.title());
@@ -24,6 +27,9 @@ pub fn suggested(page: Page, schema: &SimSchema) -> Tree<Pane> {
     if let ([first, second, third, rest @ ..], Page::Profile) = (panes.as_slice(), page) {
         let root = rows(&mut tiles, &[&[*first], &[*second, *third], rest], &[0.24, 0.42, 0.34]);
         return Tree::new(id, root, tiles);
+    }
+    if let ([editor, table, plots @ ..], Page::Experiment) = (panes.as_slice(), page) {
+        return Tree::new(id, beside_editor(&mut tiles, *editor, *table, plots), tiles);
     }
     let tabs: Vec<TileId> = match panes.as_slice() {
         [] => return Tree::empty(id),
@@ -49,6 +55,19 @@ pub fn suggested(page: Page, schema: &SimSchema) -> Tree<Pane> {
     };
     let root = tiles.insert_horizontal_tile(tabs);
     Tree::new(id, root, tiles)
+}
+
+/// Arranges the editor of an experiment at the left, and the table of its effects above their plots at the right.
+fn beside_editor(tiles: &mut Tiles<Pane>, editor: TileId, table: TileId, plots: &[TileId]) -> TileId {
+    let [editor, table] = [editor, table].map(|pane| tiles.insert_tab_tile(vec![pane]));
+    let plots = tiles.insert_tab_tile(plots.to_vec());
+    let results = column(tiles, table, plots, RUNS);
+    let root = tiles.insert_horizontal_tile(vec![editor, results]);
+    if let Some(Tile::Container(Container::Linear(linear))) = tiles.get_mut(root) {
+        linear.shares.set_share(editor, EDITOR);
+        linear.shares.set_share(results, 1.0 - EDITOR);
+    }
+    root
 }
 
 /// Arranges panels in rows of these fractions of the height.

@@ -62,6 +62,7 @@ impl Runs {
         if ui.button("Refresh").on_hover_text("Reads the runs folder again").clicked() {
             ctx.requests.push(ViewRequest::Command(UiCommand::RefreshRuns));
         }
+        trials_ui(ui, ctx);
         selected_ui(ui, ctx);
         replay_ui(ui, ctx);
         export_progress_ui(ui, ctx);
@@ -175,6 +176,17 @@ impl Runs {
             caption += &format!("  |  reading {}", text::plural(self.series.n_missing, "series", "series"));
         }
         caption
+    }
+}
+
+/// Draws the button that returns from the trials of an experiment to the runs of the project.
+fn trials_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+    let Some(experiment) = &ctx.runs.trials_of else { return };
+    let name = experiment.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let hint = format!("These are the recorded trials of {name}; lists the runs of the project again");
+    if ui.button("All runs").on_hover_text(hint).clicked() {
+        ctx.runs.trials_of = None;
+        ctx.requests.push(ViewRequest::Command(UiCommand::RefreshRuns));
     }
 }
 

@@ -80,7 +80,7 @@ impl View3d {
         let n_shown = if rows.len() > n_fitting { (n_fitting - 1).max(1) } else { rows.len() };
         let colors = match coloring {
             // The colours show the field, so the legend only hides or shows categories.
-            Coloring::Field(_) => vec![ctx.tokens.text_sub; counts.len()],
+            Coloring::Field(_) | Coloring::Effect => vec![ctx.tokens.text_sub; counts.len()],
             _ => self.category_colors(column, ctx.tokens),
         };
         let list = Rect::from_min_size(area.min + vec2(2.0, TITLE), vec2(width - 4.0, n_shown as f32 * ROW));
@@ -139,7 +139,7 @@ impl View3d {
         coloring: Coloring,
         ctx: &ViewCtx<'_>,
     ) -> Rect {
-        if matches!(coloring, Coloring::Field(_)) {
+        if matches!(coloring, Coloring::Field(_) | Coloring::Effect) {
             return canvas;
         }
         let colors = self.category_colors(column, ctx.tokens);

@@ -2,6 +2,7 @@
 
 mod axis_box;
 mod by_selection;
+mod effects;
 mod gestures;
 mod legend;
 mod link_lines;
@@ -14,6 +15,8 @@ mod saved_views;
 mod shell_edges;
 mod toolbar;
 mod viewport;
+
+pub use effects::BY_EFFECT;
 
 use super::{MenuEntry, Opening, View, ViewCtx, ViewDeclaration, fields, unfit_ui};
 use crate::{
@@ -45,12 +48,14 @@ enum Coloring {
     Field(ProbeId),
     /// Category, with a brightness that decays after the last event.
     Glow(ProbeId),
+    /// Effect of silencing the element in the experiment on display.
+    Effect,
 }
 
 impl Coloring {
     fn probe(self) -> Option<ProbeId> {
         match self {
-            Self::Class => None,
+            Self::Class | Self::Effect => None,
             Self::Field(probe) | Self::Glow(probe) => Some(probe),
         }
     }
@@ -64,6 +69,7 @@ pub struct View3d {
     /// The column whose categories are shown, or [`BY_SELECTION`](by_selection::BY_SELECTION).
     column: String,
     by_selection: by_selection::SelectionColumn,
+    effects: effects::ElementEffects,
     hidden: BTreeMap<String, BTreeSet<u16>>,
     hidden_generation: u64,
     /// Range of the latest values of the colour field.
@@ -97,6 +103,7 @@ impl Default for View3d {
             coloring: None,
             column: "super_class".into(),
             by_selection: by_selection::SelectionColumn::default(),
+            effects: effects::ElementEffects::default(),
             hidden: BTreeMap::new(),
             hidden_generation: 0,
             data_range: (0.0, 1.0),
@@ -165,7 +172,11 @@ impl View3d {
     /// if the set has no columns.
     fn coloring(&self, schema: &SimSchema) -> Coloring {
         let fields = self.fields(schema);
-        let known = |c: &Coloring| c.probe().is_none_or(|p| fields.iter().any(|(id, _)| *id == p));
+        let has_effects = self.effects.is_some();
+        let known = |c: &Coloring| match c {
+            Coloring::Effect => has_effects,
+            c => c.probe().is_none_or(|p| fields.iter().any(|(id, _)| *id == p)),
+        };
         let glow = || fields.iter().find(|(_, p)| is_time_since(p)).map(|(id, _)| Coloring::Glow(*id));
         let has_categories = self.set.as_ref().is_none_or(|s| !s.columns.is_empty());
         let field = || fields.first().filter(|_| !has_categories).map(|(id, _)| Coloring::Field(*id));
@@ -222,6 +233,9 @@ impl View3d {
             }
             options.push((Coloring::Field(id), fields::label(probe)));
         }
+        if self.effects.is_some() {
+            options.push((Coloring::Effect, "Effect in the experiment".to_owned()));
+        }
         options
     }
 
@@ -260,7 +274,8 @@ impl View3d {
         icon: icons::BRAIN,
         help: "# 3D view\n\nElements at their positions. Colour is a category, the value of a field, or the category with \
          a glow that decays after activity. In the past and in playback the last activity follows from the spikes; other \
-         fields that a run did not record are marked *not recorded*.\n\n\
+         fields that a run did not record are marked *not recorded*. *Effect in the experiment* is the difference from the \
+         control of the condition that silences the element.\n\n\
          - drag: rotate · middle or right drag: pan · wheel: zoom at the pointer\n\
          - click: select · Ctrl+click: add or remove\n\
          - Shift+drag: rectangle · Alt+drag: lasso, through depth; with Ctrl they add\n\
@@ -349,6 +364,7 @@ impl View for View3d {
             return unfit_ui(ui, ctx, ["No positions", "Nothing in this simulation has positions in space"]);
         };
         self.follow_selections(ui.ctx(), &set, ctx);
+        self.follow_effects(&set, ctx);
         let mut caption = self.caption(ctx);
         if let Some(edges) = self.edges_caption(ctx) {
             caption += &format!(" · {edges}");

@@ -56,6 +56,9 @@ impl View3d {
                 }
             }
         }
+        if self.coloring(ctx.schema) == Coloring::Effect {
+            picture = self.effects_bar_ui(ui, picture, ctx);
+        }
         let has_room = canvas.width() > 260.0 && canvas.height() > 100.0;
         // The legend of a figure is above the image, so the width does not hide it.
         let width = if kit::is_staged(ui.ctx()) { f32::INFINITY } else { canvas.width() };
@@ -75,6 +78,9 @@ impl View3d {
 
     /// Returns the label and the current value of an element for its tooltip; empty without values.
     fn value_text(&self, ctx: &ViewCtx<'_>, element: u32) -> Vec<(String, String)> {
+        if self.coloring(ctx.schema) == Coloring::Effect {
+            return self.effect_text(element);
+        }
         let Some(probe) = self.values_of.and_then(|p| ctx.schema.probes.get(usize::from(p))) else { return vec![] };
         let Some(value) = self.values.get(element as usize).copied() else { return vec![] };
         let text = if crate::app::document::features::is_time_since(probe) {

@@ -1,6 +1,6 @@
 //! Uploads of the scene's data to the device. Unchanged data are not uploaded again.
 
-use super::{Coloring, View3d, by_selection::BY_SELECTION, pixels};
+use super::{Coloring, View3d, by_selection::BY_SELECTION, effects::COLORS, pixels};
 use crate::{
     app::{
         kit::{self, colormap::Colormap, colors},
@@ -75,7 +75,7 @@ impl View3d {
         // Before the first activity there is no glow, so points have plain colours instead of a dark image.
         let (mode, base) = match coloring {
             Coloring::Class => (0, 1.0),
-            Coloring::Field(_) if is_fresh => (1, 1.0),
+            Coloring::Field(_) | Coloring::Effect if is_fresh => (1, 1.0),
             Coloring::Glow(_) if is_fresh && self.has_glowed => (2, if ctx.tokens.dark { 0.42 } else { 0.4 }),
             _ => (0, 1.0),
         };
@@ -87,7 +87,8 @@ impl View3d {
         look.background[3] = self.exposure;
         look.accent = colors::rgba(ctx.tokens.accent);
         let probe = coloring.probe().and_then(|p| ctx.schema.probes.get(usize::from(p)));
-        let (low, high) = probe.map_or((0.0, 1.0), |p| ctx.color_scales.of(p.name).range.unwrap_or(self.data_range));
+        let plain = if coloring == Coloring::Effect { self.effects.range } else { (0.0, 1.0) };
+        let (low, high) = probe.map_or(plain, |p| ctx.color_scales.of(p.name).range.unwrap_or(self.data_range));
         look.range = [low, high, self.tau_ms, base];
         look.flags = [mode, rings, hovered, u32::from(ctx.tokens.dark)];
         look.shell = colors::rgba(ctx.tokens.text_sub);
@@ -115,7 +116,10 @@ impl View3d {
         let probe = self.coloring(ctx.schema).probe().and_then(|p| ctx.schema.probes.get(usize::from(p)));
         let map = probe
             .map(|p| (ctx.color_scales.colormap(p), ctx.color_scales.of(p.name).range.is_some()))
-            .unwrap_or_default();
+            .unwrap_or_else(|| match self.coloring(ctx.schema) {
+                Coloring::Effect => (COLORS, false),
+                _ => Default::default(),
+            });
         let in_motion = self.is_in_motion();
         let by_selection = self.by_selection();
         let column = by_selection.as_deref().or_else(|| set.column(&self.column));

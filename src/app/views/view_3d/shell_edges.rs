@@ -89,7 +89,10 @@ impl View3d {
     /// Formats the settings that the project stores: positions, sizes, edges, and colours by selection. `None` if all have their
     /// defaults.
     pub(super) fn choice_text(&self) -> Option<String> {
-        let by = (self.column == BY_SELECTION).then(|| format!("by={}", self.column));
+        let by = match self.coloring {
+            Some(Coloring::Effect) => Some(super::BY_EFFECT.to_owned()),
+            _ => (self.column == BY_SELECTION).then(|| format!("by={}", self.column)),
+        };
         let parts: Vec<String> = self.placement.to_text().into_iter().chain(self.edges_text()).chain(by).collect();
         (!parts.is_empty()).then(|| parts.join(";"))
     }
@@ -100,6 +103,7 @@ impl View3d {
         for (name, value) in text.split(';').filter_map(|part| part.split_once('=')) {
             match (name, value) {
                 ("edges", edges) => self.choose_edges(schema, edges),
+                ("by", "effect") => self.coloring = Some(Coloring::Effect),
                 ("by", BY_SELECTION) => (self.column, self.coloring) = (value.to_owned(), Some(Coloring::Class)),
                 _ => {}
             }

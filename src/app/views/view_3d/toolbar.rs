@@ -23,7 +23,7 @@ impl View3d {
         if kit::choice_ui(ui, tokens, "Colour", &mut chosen, &options) {
             self.coloring = Some(chosen);
         }
-        if !matches!(chosen, Coloring::Field(_)) {
+        if !matches!(chosen, Coloring::Field(_) | Coloring::Effect) {
             let mut columns: Vec<_> = set.columns.iter().map(|c| (c.name.clone(), kit::column(&c.name))).collect();
             if !ctx.features.named_over(ctx.schema, set.name).is_empty() {
                 columns.push((BY_SELECTION.to_owned(), "Selection".to_owned()));
@@ -66,7 +66,7 @@ impl View3d {
 
     /// Whether the legend is open: the user's choice, otherwise whether colours are categories and the panel is wide enough.
     pub(super) fn is_legend_open(&self, width: f32, schema: &SimSchema) -> bool {
-        let is_field = matches!(self.coloring(schema), Coloring::Field(_));
+        let is_field = matches!(self.coloring(schema), Coloring::Field(_) | Coloring::Effect);
         self.legend_choice.unwrap_or(width >= LEGEND_FROM && !is_field)
     }
 

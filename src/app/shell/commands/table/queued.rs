@@ -36,6 +36,9 @@ pub const ROWS: &[Row] = &[
     Row::new(C::Replay(PathBuf::new()), "Replay and verify", REPLAYS, icons::REWIND)
         .only_queued()
         .needs(&[|_, state| unless(state.document.library.replaying.is_none(), "Another replay is running")]),
+    Row::new(C::ContinueExperiment(PathBuf::new()), "Continue experiment", "Runs the missing trials", icons::PLAY)
+        .only_queued()
+        .needs(&[|_, state| unless(state.document.experiments.running.is_none(), "An experiment is running")]),
     Row::new(C::CancelReplay, "Cancel replay", REPLAYS, icons::CLOSE)
         .only_queued()
         .needs(&[|_, state| unless(state.document.library.replaying.is_some(), "No replay is running")]),

@@ -6,7 +6,7 @@ use crate::{
         kit::{icons, text},
         shell::commands::{
             CommandState,
-            requirements::{no_export, unless},
+            requirements::{no_export, unless, writable},
             row::Row,
         },
     },
@@ -17,11 +17,15 @@ use std::path::{Path, PathBuf};
 /// Maximum number of runs offered in menus and the palette; only the newest are.
 const MAX_RUNS: usize = 20;
 
+const STARTS: &str = "Runs every condition of the project’s experiment with every seed";
 const RENAMES: &str = "Renames the folder of the selected run; branches of the run follow";
 const DELETES: &str = "Deletes the marked runs; asks first, with their size and their branches";
 
 pub const ROWS: &[Row] = &[
     Row::new(C::RefreshRuns, "Refresh runs", "Reads the runs folder of the project again", icons::FLASK),
+    Row::new(C::StartExperiment, "Start experiment", STARTS, icons::PLAY).needs(&[writable, no_experiment, conditions]),
+    Row::new(C::CancelExperiment, "Cancel experiment", "Finished trials are kept", icons::CLOSE)
+        .needs(&[|_, state| unless(state.document.experiments.running.is_some(), "No experiment is running")]),
     Row::labelled_by(C::RenameRun(PathBuf::new()), rename_text, RENAMES, icons::PENCIL)
         .each(|state| state.document.library.selected.clone().map(C::RenameRun).into_iter().collect())
         .without_keys(),
@@ -42,6 +46,17 @@ pub const ROWS: &[Row] = &[
     Row::new(C::CancelExport, "Cancel export", "Cancels the export in progress; no file is written", icons::CLOSE)
         .needs(&[|_, state| unless(state.document.library.exporting.is_some(), "No export is running")]),
 ];
+
+/// Requires that no experiment is running.
+fn no_experiment(_: &C, state: &CommandState<'_>) -> Option<&'static str> {
+    unless(state.document.experiments.running.is_none(), "An experiment is running")
+}
+
+/// Requires an experiment in the document.
+fn conditions(_: &C, state: &CommandState<'_>) -> Option<&'static str> {
+    let has_experiment = state.document.session.project.experiment.is_some();
+    unless(has_experiment, "The project has no experiment: add conditions on the page Experiment")
+}
 
 fn rename_text(command: &C, _: &CommandState<'_>) -> String {
     let C::RenameRun(folder) = command else { return String::new() };
