@@ -9,10 +9,13 @@ use crate::{
     app::{
         document::{
             command::UiCommand,
+            experiment::edit,
             features::{action_tooltip, offered_actions, why_not_on},
+            interventions::set_text,
         },
         kit::{self, text},
     },
+    experiment::changes::can_silence,
     params::ChoiceSpec,
     sim::{Action, ActionUndo, ElementSet},
 };
@@ -72,6 +75,9 @@ pub fn ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTar
             let word = if has_effects { "Stimulate or silence" } else { "Actions" };
             ui.menu_button(word, |ui| effects_ui(ui, ctx, set, target));
         });
+        if can_silence(ctx.experiments.model.params()) {
+            ui.menu_button("Experiment", |ui| conditions_ui(ui, ctx, set, target));
+        }
         if ui.button("Parameters…").on_hover_text("Show in the inspector").clicked() {
             select_target(ctx, set, target);
             ctx.requests.push(ViewRequest::Parameters);
@@ -232,6 +238,22 @@ fn effects_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &Men
             let elements = target.elements.to_vec();
             let action = Action::on(action.name, elements, vec![]);
             ctx.requests.push(ViewRequest::Act(action));
+        }
+    }
+}
+
+/// Draws the entries that add conditions to the experiment.
+fn conditions_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTarget) {
+    let query = crate::query::of_elements_by_id(&set.ids, &target.elements);
+    let over = set_text(ctx.schema, set.name);
+    for (word, hint, is_each) in [
+        ("Silence in a condition", "Adds a condition in which these elements are silenced together", false),
+        ("Silence each…", "Adds a condition per element, in which it is silenced", true),
+    ] {
+        if ui.button(word).on_hover_text(hint).clicked() {
+            let rule = if is_each { edit::silence_each(&query, over) } else { edit::silence(&target.name, &query) };
+            ctx.requests.push(ViewRequest::AddConditions(rule));
+            ui.close();
         }
     }
 }

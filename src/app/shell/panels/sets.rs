@@ -3,10 +3,12 @@
 use super::tree::leaf;
 use crate::{
     app::{
-        document::{filter::QueryContext, graph, interventions, items, session::Session},
+        document::{experiment::edit, filter::QueryContext, graph, interventions, items, session::Session},
         kit::{colors, icons, level::Level, pool::PooledResult, text, theme::Tokens, widgets},
         shell::queue::{Queue, ShellRequest},
+        views::ViewRequest,
     },
+    experiment::changes::can_silence,
     params::{Change, ParamId, Params, Role, Value, ValueType},
     project::{record, record_selection},
     query::{self, Named, Query},
@@ -47,6 +49,8 @@ enum SetAction {
     Delete,
     Edit,
     Recolor(Option<u8>),
+    /// Adds a condition to the experiment in which the elements are silenced; `true`: one per element.
+    Condition(bool),
     /// Starts (`true`) or stops recording this probe of the selection's elements.
     Record(&'static str, bool),
 }
@@ -87,7 +91,8 @@ pub fn row_ui(ui: &mut Ui, session: &mut Session, sets: &mut Sets, (group, item)
         action = if pressed(Key::Delete) { Some(SetAction::Delete) } else { action };
     }
     response.context_menu(|ui| {
-        action = menu_ui(ui, &name, color, &t).or_else(|| record_ui(ui, session, &name)).or(action.take());
+        let chosen = menu_ui(ui, &name, color, &t).or_else(|| record_ui(ui, session, &name));
+        action = chosen.or_else(|| conditions_ui(ui, session)).or(action.take());
     });
     response.on_hover_text(hint);
     if let Some(action) = action {
@@ -124,6 +129,23 @@ fn menu_ui(ui: &mut Ui, name: &str, color: Option<u8>, t: &Tokens) -> Option<Set
             }
         }
     });
+    action
+}
+
+/// Draws the entries that add conditions to the experiment. Returns the chosen one; `None` without a choice.
+fn conditions_ui(ui: &mut Ui, session: &Session) -> Option<SetAction> {
+    if !can_silence(session.project.model.params()) {
+        return None;
+    }
+    let mut action = None;
+    for (word, hint, is_each) in [
+        ("Silence in a condition", "Adds a condition to the experiment in which the group is silenced", false),
+        ("Silence each…", "Adds a condition per element of the group to the experiment", true),
+    ] {
+        if ui.button(word).on_hover_text(hint).clicked() {
+            action = Some(SetAction::Condition(is_each));
+        }
+    }
     action
 }
 
@@ -164,6 +186,11 @@ fn act(
         record.extend(on.then(|| record_selection(probe, name)));
         return;
     }
+    if let SetAction::Condition(is_each) = action {
+        let set = interventions::set_of(session.project.model.params(), group, item);
+        let rule = if is_each { edit::silence_each(name, &set) } else { edit::silence(name, name) };
+        return queue.ask(ShellRequest::View(ViewRequest::AddConditions(rule)));
+    }
     let params = session.project.model.params_mut();
     match action {
         SetAction::Select => queue.ask(ShellRequest::SelectNamed(name.to_owned())),
@@ -175,7 +202,7 @@ fn act(
         }
         SetAction::Edit => queue.ask(ShellRequest::ShowGroup(params.groups()[group].name)),
         SetAction::Recolor(color) => session.project.view.set_color(name, color),
-        SetAction::Record(..) => {}
+        SetAction::Record(..) | SetAction::Condition(_) => {}
     }
 }
 

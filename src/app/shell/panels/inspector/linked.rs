@@ -106,6 +106,11 @@ pub fn menu_ui(label: &Response, rows: &mut Rows<'_>, id: ParamId, spec: &ParamS
                 rows.sweep = Some(id);
                 ui.close();
             }
+            let vary = ui.button("Vary…").on_hover_text("Adds a condition per value to the project’s experiment");
+            if vary.clicked() {
+                rows.vary = Some(id);
+                ui.close();
+            }
         }
         if !can_follow(spec) {
             return;

@@ -22,7 +22,10 @@ mod value_text;
 
 use crate::{
     app::{
-        document::{command::UiCommand, items::Item, open_document::Document, session::Session},
+        document::{
+            command::UiCommand, experiment::edit, items::Item, open_document::Document, session::Session,
+            sweep::parameter::SweptParameter,
+        },
         host::device::Devices,
         kit::{focus, icons, level::Level, widgets},
         shell::{
@@ -30,6 +33,7 @@ use crate::{
             commands::Around,
             queue::{Queue, ShellRequest},
         },
+        views::ViewRequest,
     },
     params::{GroupSpec, ParamId, Params},
     project::{PlanTree, Project, RunPlan},
@@ -194,6 +198,7 @@ fn groups_ui(
         hidden: "",
         browse: None,
         sweep: None,
+        vary: None,
         note: None,
         scroll_to_item: inspector.scroll_to_item.take(),
         marked: around.workspace.graph.selected,
@@ -217,11 +222,16 @@ fn groups_ui(
     if let Some(table) = rows.table.take() {
         table::window_ui(ui.ctx(), &mut rows, table);
     }
-    let (browse, sweep, messages) = (rows.browse, rows.sweep, rows.messages);
+    let (browse, sweep, vary, messages) = (rows.browse, rows.sweep, rows.vary, rows.messages);
+    let vary = vary.and_then(|id| SweptParameter::all(rows.params, id).into_iter().next());
     queue.extend(rows.uses_shape.then_some(UiCommand::UseShape));
     notify(queue, messages);
     browse.into_iter().for_each(|id| queue.ask(ShellRequest::Browse(id)));
     sweep.into_iter().for_each(|id| queue.ask(ShellRequest::Sweep(id)));
+    if let Some(way) = vary {
+        let rule = edit::values(&way.path, &way.now);
+        queue.ask(ShellRequest::View(ViewRequest::AddConditions(rule)));
+    }
 }
 
 fn group_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {

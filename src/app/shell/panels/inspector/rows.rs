@@ -43,6 +43,8 @@ pub struct Rows<'a> {
     pub browse: Option<ParamId>,
     /// Parameter for which the user requested a sweep; `None` without a request.
     pub sweep: Option<ParamId>,
+    /// Parameter for which the user requested conditions of an experiment; `None` without a request.
+    pub vary: Option<ParamId>,
     /// Path of a parameter, and a text below its row; `None` for no text.
     pub note: Option<(&'static str, String)>,
     /// Item of a list to which the panel scrolls; `None` for none.
@@ -75,6 +77,7 @@ impl<'a> Rows<'a> {
             hidden: "",
             browse: None,
             sweep: None,
+            vary: None,
             note: None,
             scroll_to_item: None,
             marked: None,

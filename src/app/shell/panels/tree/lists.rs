@@ -6,6 +6,7 @@ use crate::{
     app::{
         document::{
             command::UiCommand,
+            experiment::edit,
             graph, interventions,
             items::{self, Item},
             open_document::Document,
@@ -19,8 +20,9 @@ use crate::{
             },
             queue::{Queue, ShellRequest},
         },
+        views::ViewRequest,
     },
-    params::{Change, ParamId, Params, Role, Value},
+    params::{Change, ParamId, Params, Role, Value, interventions::Intervention},
 };
 use egui::{Button, Id, Response, TextEdit, Ui};
 
@@ -109,10 +111,18 @@ fn item_ui(
     if response.double_clicked() {
         queue.push(UiCommand::Rename);
     }
-    menu(&response, &around.with(document), queue);
+    let intervention = intervention_at(document.session.project.model.params(), at);
+    menu(&response, &around.with(document), intervention, queue);
 }
 
-fn menu(response: &Response, state: &CommandState<'_>, queue: &mut Queue) {
+/// Returns the name of an intervention, or its index if it has no name; `None` for other items.
+fn intervention_at(params: &dyn Params, at: Item) -> Option<String> {
+    let intervention = Intervention::of(params, at.0, at.1)?;
+    let name = intervention.text(Role::Name);
+    Some(if name.is_empty() { at.1.to_string() } else { name })
+}
+
+fn menu(response: &Response, state: &CommandState<'_>, intervention: Option<String>, queue: &mut Queue) {
     response.context_menu(|ui| {
         ui.set_min_width(150.0);
         for command in [UiCommand::Rename, UiCommand::Duplicate, UiCommand::Delete] {
@@ -122,6 +132,12 @@ fn menu(response: &Response, state: &CommandState<'_>, queue: &mut Queue) {
                 queue.push(command);
                 ui.close();
             }
+        }
+        let Some(name) = intervention else { return };
+        let hint = "Adds a condition to the experiment in which this intervention is disabled";
+        if ui.button("Condition without it").on_hover_text(hint).clicked() {
+            queue.ask(ShellRequest::View(ViewRequest::AddConditions(edit::without(&name))));
+            ui.close();
         }
     });
 }
