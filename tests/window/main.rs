@@ -5,6 +5,7 @@ mod compare_runs;
 mod continue_run;
 #[cfg(feature = "demo")]
 mod demo;
+mod experiments;
 mod figures;
 mod graph_editor;
 mod groups;
