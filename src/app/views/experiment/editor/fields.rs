@@ -20,13 +20,16 @@ pub fn row_ui<R>(ui: &mut Ui, label: &str, add: impl FnOnce(&mut Ui) -> R) -> R 
     .inner
 }
 
+/// Draws the entries of a menu, and returns the text of the chosen one.
+pub type Proposals<'a> = dyn FnMut(&mut Ui) -> Option<String> + 'a;
+
 /// Draws a row with a text field and, if wanted, a menu of proposals at its right.
 pub fn text_ui(
     ui: &mut Ui,
     (label, name): (&str, &str),
     text: &mut String,
     (hint, about): (&str, &str),
-    menu: Option<&mut dyn FnMut(&mut Ui) -> Option<String>>,
+    menu: Option<&mut Proposals<'_>>,
 ) {
     row_ui(ui, label, |ui| {
         let width = ui.available_width() - if menu.is_some() { BUTTON } else { 0.0 };
