@@ -1,7 +1,7 @@
 //! Reads or generates the neurons and their connectivity.
 
 use super::{
-    general::{network::RuleNetwork, present::PresentWeights},
+    general::network::RuleNetwork,
     params::{Network, Params, Source},
 };
 use crate::{
@@ -126,7 +126,7 @@ impl ConnectionSource for Setup {
     fn read(&self, from: u32, out: &mut Vec<Connection>) {
         out.clear();
         if let Some(rules) = &self.rules {
-            return rules.read(from, &PresentWeights::default(), out);
+            return rules.read(from, |_, _, _| None, out);
         }
         out.extend(self.connectivity.connections(from).map(|(to, count)| Connection::new(to, count)));
     }

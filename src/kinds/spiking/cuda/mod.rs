@@ -60,6 +60,7 @@
 //! | `state` | saved states |
 //! | `neuron_model` | trait of a neuron model |
 //! | `lif`, `leaky` | the two neuron models |
+//! | `reached` | when and with how many blocks only reached neurons are stepped |
 //! | `words` | state values as words of device memory |
 //! | `variants` | other delivery methods, for the timings |
 
@@ -72,6 +73,7 @@ mod leaky;
 mod lif;
 mod neuron_model;
 mod predict;
+mod reached;
 mod simulation;
 mod sizes;
 mod state;
@@ -101,6 +103,7 @@ use leaky::LeakyUnits;
 use lif::LifNeurons;
 use neuron_model::DeviceNeurons;
 pub use predict::predict;
+use reached::{MAX_EVENTS_REACHED, reached_blocks};
 pub use sizes::{BufferSizes, PersistentMode, Tuning};
 use sizes::{MAX_GRAPH_WINDOWS, MAX_REACHED_BLOCKS};
 use std::sync::Arc;
@@ -111,13 +114,6 @@ use variants::DeliveryVariants;
 const WINDOWS: &str = "windows";
 /// Name in [`Execution`](crate::sim::Execution) for few blocks that step only reached neurons.
 const REACHED: &str = "reached";
-/// Maximum mean number of synaptic events per window for which only reached neurons are stepped. Beyond it, launches on the whole
-/// device are faster.
-const MAX_EVENTS_REACHED: u64 = 200_000;
-/// Number of hardware queues of a device: so many launches run at a time.
-const QUEUES: u32 = 32;
-/// Number of blocks that step reached neurons on a device that is not shared.
-const REACHED_BLOCKS_ALONE: u32 = 8;
 
 /// A spiking network on an NVIDIA GPU.
 pub struct CudaSim<T: Real> {
@@ -435,14 +431,6 @@ fn upload_block_csr(
     match BlockCsr::new(connectivity, blocks) {
         Some(block_csr) => memory.upload_block_csr(&block_csr, mailboxes).map(|()| true),
         None => Ok(false),
-    }
-}
-
-/// Returns the number of blocks that step reached neurons: an equal part of the device for each simulation that shares it.
-fn reached_blocks(gpu: &Gpu) -> u32 {
-    match (gpu.sharing as u32).min(QUEUES) {
-        0 | 1 => REACHED_BLOCKS_ALONE,
-        sharing => gpu.multiprocessors / sharing,
     }
 }
 

@@ -11,7 +11,6 @@ use super::{
     },
     plan::{self, Plan},
     positions::positions,
-    present::PresentWeights,
     rows::{RowMaker, Synapse},
 };
 use crate::{
@@ -121,16 +120,17 @@ impl RuleNetwork {
         n
     }
 
-    /// Replaces `out` by the connections of a neuron, sorted by target, with the weights of `present` where it has them and
-    /// otherwise those at step 0. Weights have the unit of the postsynaptic model.
-    pub fn read(&self, from: u32, present: &PresentWeights, out: &mut Vec<Connection>) {
+    /// Replaces `out` by the connections of a neuron, sorted by target. `present` returns the present weight of a synapse, given
+    /// projection, presynaptic neuron in its population and number in the row; `None` for the weight at step 0. Weights have the
+    /// unit of the postsynaptic model.
+    pub fn read(&self, from: u32, present: impl Fn(usize, u32, usize) -> Option<f64>, out: &mut Vec<Connection>) {
         out.clear();
         let secs = |steps: u32| f64::from(steps) * self.plan.dt_ms * 1e-3;
         let source = from - self.plan.populations[self.plan.population_of(from)].first;
         let mut next = (0, 0); // projection, and number of the synapse in its row
         self.each(from, |i, to, weight, delay| {
             next = if next.0 == i { next } else { (i, 0) };
-            let weight = present.of(i, source, next.1).unwrap_or(weight);
+            let weight = present(i, source, next.1).unwrap_or(weight);
             out.push(Connection { to, weight, delay_secs: Some(secs(delay)) });
             next.1 += 1;
         });

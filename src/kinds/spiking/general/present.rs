@@ -69,7 +69,7 @@ impl ConnectionSource for PresentConnections<'_> {
 
     fn read(&self, from: u32, out: &mut Vec<Connection>) {
         match self.setup.rules() {
-            Ok(network) => network.read(from, self.weights, out),
+            Ok(network) => network.read(from, |i, source, number| self.weights.of(i, source, number), out),
             Err(_) => self.setup.read(from, out),
         }
     }

@@ -23,7 +23,7 @@ pub fn ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
     let Some(mut measures) = ctx.experiments.edited.as_mut().map(|e| std::mem::take(&mut e.measures)) else { return };
     let mut removed = None;
     for (i, measure) in measures.iter_mut().enumerate() {
-        if ui.push_id(("measure", i), |ui| measure_ui(ui, ctx, measure)).inner {
+        if ui.push_id(("experiment measure", i), |ui| measure_ui(ui, ctx, measure)).inner {
             removed = Some(i);
         }
     }
