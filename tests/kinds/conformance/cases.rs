@@ -126,7 +126,7 @@ pub fn plastic() -> Case {
             (from: "e", to: "e", rule: FixedInDegree(n: 5), weight: 2, delay: 1.5, plasticity: TsodyksMarkram(tau_fac: 100)),
         ],
         external_inputs: [
-            (population: "input", source: Patterns(images: Digits(side: 8), rate: 250, present: 20, pause: 10, training: 2, labelling: 2, held_out: 2, readout: "e")),
+            (population: "input", source: Patterns(images: Digits(side: 8), rate: 250, present: 20, pause: 10, training: 8, labelling: 2, held_out: 2, readout: "e")),
             (population: "i", source: Poisson(rate: 8000, weight: 60)),
         ],
         measure: (group_by: "population"),
@@ -137,9 +137,10 @@ pub fn plastic() -> Case {
         model: project.model,
         steps: 1900,
         edits: &[
-            "external_inputs.0.source.rate=200",
-            "populations.1.adaptation.increase=0.2",
             "projections.0.plasticity.a_plus=0.05",
+            "external_inputs.0.source.rate=200",
+            "measure.rate_tau_ms=50",
+            "populations.1.adaptation.increase=0.2",
             "projections.0.scaling.sum=170",
             "projections.1.scaling.beta=0.1",
             "projections.1.plasticity.third_factor=1",

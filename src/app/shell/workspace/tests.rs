@@ -19,7 +19,10 @@ fn a_layout_survives_the_file() {
     let text = w.to_text(None).unwrap();
     let mut again = Workspaces::default();
     again.open(Some(&text), &schema);
-    assert_eq!(again.titles().collect::<Vec<_>>(), ["Simulate", "Explore", "Profile", "Runs", "Simulate 2"]);
+    assert_eq!(
+        again.titles().collect::<Vec<_>>(),
+        ["Simulate", "Explore", "Profile", "Runs", "Experiment", "Simulate 2"]
+    );
     assert!(again.now().now == w.now().now);
     assert!(again.now().panes().any(|p| p == "raster#2"));
     let mut other = Workspaces::default();

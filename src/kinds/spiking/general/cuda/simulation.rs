@@ -15,6 +15,7 @@ use crate::{
         spiking::{
             general::{
                 edit,
+                patterns::hold,
                 plan::ProjectionPlan,
                 plasticity::present::{self as synapses, SynapsePlace},
                 present::PresentWeights,
@@ -127,6 +128,7 @@ impl HostSim for RulesSim {
         self.queue.restart()?;
         self.manual.clear();
         self.memory.clear()?;
+        hold::apply(&mut self.plan, &self.host.params, 0);
         self.write_start()
     }
 
