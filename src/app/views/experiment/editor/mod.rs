@@ -57,7 +57,8 @@ impl View for ExperimentEditor {
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.panel);
         let area = canvas.shrink2(egui::vec2(MARGIN, 4.0));
         ui.scope_builder(UiBuilder::new().max_rect(area), |ui| {
-            ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+            ui.shrink_clip_rect(canvas);
+            ScrollArea::vertical().min_scrolled_height(0.0).auto_shrink(false).show(ui, |ui| {
                 // The scroll bar covers the right edge.
                 ui.set_max_width((area.width() - MARGIN).max(60.0));
                 ui.add_enabled_ui(!ctx.experiments.is_read_only, |ui| content_ui(ui, ctx, area));
