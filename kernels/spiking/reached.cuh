@@ -9,9 +9,12 @@
 // those that the other modes leave, so that each mode can continue from the others.
 //
 // Measured on an H200, synthetic fly, double precision, total simulated seconds per second of 1 / 8 / 16 / 32 trials with
-// 21 driven neurons; 16 / 32 with 408. `step_lif_persistent`, one trial after another: 240; 167.
-//   504 at 8, 16 and 32 trials: streams share eight hardware queues
-//   - / 509 / 928 / 1393; 57 / 83  32 queues; one block of 512 threads, five barriers of the block per window
+// 21 driven neurons; 16 / 32 with 408. `step_lif_persistent`, one trial after another: 242; 158.
+//   - / 504 /  469 /  473; 50 / 39  one block of 512 threads, five barriers of the block per window; streams share eight
+//                                   hardware queues
+//   - / 509 /  928 / 1393; 57 / 83  the same with 32 queues
+//   - /   - / 1124 /  979; 217 / 212  an equal part of the multiprocessors for each trial, two barriers of its blocks per
+//                                   window, state of reached neurons fetched ahead. Kept
 #pragma once
 #include "spiking/step_lif.cuh"
 #include "spiking/grid_barrier.cuh"
