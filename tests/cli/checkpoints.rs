@@ -205,7 +205,7 @@ fn a_run_answers_requests_at_its_checkpoint_or_end() {
         assert_eq!((rows[0][0], rows.last().unwrap()[1]), (from, to), "{path}");
     }
     for (words, said) in [
-        (&["conections"][..], "there are connections, path"),
+        (&["conections"][..], "there are connections, synapse, path"),
         (&["connections", "--mots", "3"], "there are --inputs, --most"),
         (&["connections", "--most", "0"], "out of range"),
         (&["path", "--elements", "1"], "choose two neurons"),
