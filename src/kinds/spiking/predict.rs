@@ -6,6 +6,7 @@ use super::{
         self, Plasticity,
         cpu::step::ARRAYS,
         plan::{self, Plan, ProjectionPlan},
+        plasticity::laws::Rule,
     },
     measure::RunningRate,
     params::{Params, Source, StatePrecision},
@@ -118,7 +119,7 @@ fn plasticity(plan: &Plan, threads: usize) -> u64 {
         let has_triplets = matches!(of.rule, Plasticity::Triplet(_));
         let synapses = p.synapses * 4 * (u64::from(of.rule.w_max().is_some()) + u64::from(of.interval > 0));
         let history = n_to * (8 + u64::from(of.depth) * if has_triplets { 12 } else { 8 });
-        synapses + parts * n_from * 32 + if of.depth > 0 { history } else { 0 }
+        synapses + parts * n_from * 32 + if of.depth > 0 { history } else { 0 } + Rule::new(of, plan.dt_ms).n_bytes()
     };
     plan.projections.iter().map(of).sum()
 }

@@ -99,5 +99,5 @@ fn reported_host_memory_is_allocated_memory(case: &Case) {
     let allocated = held() - before;
     let reported: u64 = sim.memory().total();
     let error = (allocated - reported as i64).abs();
-    assert!(error < allocated / 20 + 163_840, "reported {reported} B, allocated {allocated} B: {:?}", sim.memory());
+    assert!(error < allocated / 20 + 131_072, "reported {reported} B, allocated {allocated} B: {:?}", sim.memory());
 }

@@ -9,7 +9,10 @@ use crate::{
             cpu::ring_buffer::RingBuffer,
             general::{
                 edit,
-                plasticity::present::{self as synapses, StoredSynapse, SynapsePlace},
+                plasticity::{
+                    laws::Rule,
+                    present::{self as synapses, StoredSynapse, SynapsePlace},
+                },
                 present::PresentWeights,
                 saved,
             },
@@ -112,7 +115,8 @@ impl HostSim for GeneralSim {
         let parts = self.partitions.iter().map(super::partition::Partition::n_bytes);
         let (neurons, arrivals) = parts.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         let plastic = self.partitions.iter().flat_map(|partition| partition.plastic.iter().flatten());
-        let plasticity: u64 = plastic.map(super::super::plasticity::part::Part::n_bytes).sum();
+        let synapses: u64 = plastic.map(super::super::plasticity::part::Part::n_bytes).sum();
+        let plasticity = synapses + self.rules.iter().flatten().map(Rule::n_bytes).sum::<u64>();
         let mut report: MemoryReport = [
             ("connectivity", self.connections.n_bytes()),
             ("neurons", neurons + 4 * self.coefficients.values.capacity() as u64),

@@ -306,6 +306,13 @@ impl Rule {
         Self { law, plus: decay(plus), minus: decay(minus), slow, is_nearest, w_max, is_learning }
     }
 
+    /// Returns the memory of the decay tables, bytes.
+    pub fn n_bytes(&self) -> u64 {
+        let eligibility = if let AnyLaw::Reward(law) = &self.law { Some(&law.decay) } else { None };
+        let decays = [&self.plus, &self.minus].into_iter().chain(self.slow.iter().flatten()).chain(eligibility);
+        decays.map(|decay| 4 * decay.table.capacity() as u64).sum()
+    }
+
     /// Returns the change of a weight per eligibility at the end of an interval with this number of spikes of the modulating
     /// population; 0 without eligibility.
     pub fn gain(&self, spikes: u32) -> f32 {
