@@ -5,8 +5,8 @@ use egui::{Align, Frame, Layout, Margin, RichText, TextEdit, Ui, vec2};
 
 /// Width of the labels, points.
 const LABEL: f32 = 74.0;
-/// Width of the button beside a field, points.
-const BUTTON: f32 = 26.0;
+/// Width of the button beside a field with the space between them, points.
+const BUTTON: f32 = 34.0;
 
 /// Draws a row with a label.
 pub fn row_ui<R>(ui: &mut Ui, label: &str, add: impl FnOnce(&mut Ui) -> R) -> R {

@@ -65,11 +65,16 @@ fn reduction_ui(ui: &mut Ui, reduce: &mut Reduction) {
         let at = Reduction::ALL.iter().position(|known| *known == reduce).unwrap_or(0);
         reductions().get(at).map_or_else(String::new, |choice| choice.label().into_owned())
     };
-    let list = ComboBox::from_id_salt("reduction").selected_text(label(*reduce)).width(150.0).show_ui(ui, |ui| {
-        for (known, choice) in Reduction::ALL.iter().zip(reductions()) {
-            ui.selectable_value(reduce, *known, choice.label().into_owned()).on_hover_text(text::unwrap(choice.docs));
-        }
-    });
+    let list = ComboBox::from_id_salt("reduction")
+        .selected_text(label(*reduce))
+        .width(ui.available_width())
+        .truncate()
+        .show_ui(ui, |ui| {
+            for (known, choice) in Reduction::ALL.iter().zip(reductions()) {
+                ui.selectable_value(reduce, *known, choice.label().into_owned())
+                    .on_hover_text(text::unwrap(choice.docs));
+            }
+        });
     list.response.accessible_name("Reduction").on_hover_text("How the samples or events become one number");
 }
 
@@ -81,11 +86,15 @@ fn probe_ui(ui: &mut Ui, ctx: &ViewCtx<'_>, measure: &mut Measure) {
     };
     let now = record::probe_of(&measure.read).to_owned();
     let mut chosen = now.clone();
-    let list = ComboBox::from_id_salt("probe").selected_text(title(&now)).width(150.0).show_ui(ui, |ui| {
-        for name in edit::measurable(ctx.experiments.model) {
-            ui.selectable_value(&mut chosen, name.to_owned(), title(name));
-        }
-    });
+    let list = ComboBox::from_id_salt("probe")
+        .selected_text(title(&now))
+        .width(ui.available_width())
+        .truncate()
+        .show_ui(ui, |ui| {
+            for name in edit::measurable(ctx.experiments.model) {
+                ui.selectable_value(&mut chosen, name.to_owned(), title(name));
+            }
+        });
     list.response.accessible_name("Probe").on_hover_text("Quantity that is measured");
     if chosen != now {
         measure.read = match record::element_query(&measure.read) {
@@ -114,9 +123,12 @@ fn span_ui(ui: &mut Ui, ctx: &ViewCtx<'_>, measure: &mut Measure) {
     let base = ctx.experiments.model.time_base();
     let suffix = if base.is_count() { "" } else { " ms" };
     let drag = |value| DragValue::new(value).range(0.0..=1e12).speed(1.0).suffix(suffix);
+    let is_to_end = measure.to <= 0.0;
     ui.add(drag(&mut measure.from)).on_hover_text("Start of the span").accessible_name("Start of the span");
     ui.label("to");
-    let end = drag(&mut measure.to).custom_formatter(|to, _| if to > 0.0 { to.to_string() } else { "end".to_owned() });
+    let end = drag(&mut measure.to)
+        .suffix(if is_to_end { "" } else { suffix })
+        .custom_formatter(|to, _| if to > 0.0 { to.to_string() } else { "end".to_owned() });
     ui.add(end).on_hover_text("End of the span; 0 for the end of the trial").accessible_name("End of the span");
     if matches!(measure.reduce, Reduction::Last | Reduction::Lowest | Reduction::Highest) {
         ui.label("bin");

@@ -37,7 +37,7 @@ impl ExperimentEditor {
          the last value of a loss.\n\n\
          **Recording**: *Measures only* keeps the table with a hash per trial; *Every trial* also keeps a run folder per trial, \
          which opens in Runs and replays alone.\n\n\
-         The line above *Start* counts trials, time and bytes. The window can be used while an experiment runs; *Cancel* keeps \
+         The line below counts trials, time and bytes. The window can be used while an experiment runs; *Cancel* keeps \
          finished trials, and *Continue* runs the rest.",
         gestures: &[("right-click a parameter, group or intervention", "add a condition")],
         pages: &[Page::Experiment],
@@ -53,7 +53,9 @@ impl View for ExperimentEditor {
     }
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let canvas = kit::panel_ui(ui, ctx.tokens, None, |ui| toolbar_ui(ui, ctx));
+        let plan = ctx.experiments.state.plan.get().filter(|_| ctx.experiments.edited.is_some());
+        let caption = plan.map_or_else(String::new, |plan| plan.text());
+        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| toolbar_ui(ui, ctx));
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.panel);
         let area = canvas.shrink2(egui::vec2(MARGIN, 4.0));
         ui.scope_builder(UiBuilder::new().max_rect(area), |ui| {
@@ -75,11 +77,6 @@ fn toolbar_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let start = start.on_hover_text("Runs every condition with every seed, next to the window’s simulation");
         if start.on_disabled_hover_text(problem.unwrap_or_default()).clicked() {
             ctx.requests.push(ViewRequest::Command(UiCommand::StartExperiment));
-        }
-        let text =
-            ctx.experiments.state.plan.get().filter(|_| ctx.experiments.edited.is_some()).map(|plan| plan.text());
-        if let Some(text) = text {
-            ui.add(egui::Label::new(widgets::sub(ui, &text).small()).truncate()).on_hover_text(&text);
         }
     } else {
         results_bar::progress_ui(ui, ctx, None);

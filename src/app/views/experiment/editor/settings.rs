@@ -36,12 +36,16 @@ fn control_ui(ui: &mut Ui, experiment: &mut Experiment, planned: &[String]) {
     let others: Vec<String> = planned.iter().filter(is_new).filter(|name| !names.contains(name)).cloned().collect();
     names.extend(others);
     let shown = if experiment.control.is_empty() { UNCHANGED } else { &experiment.control };
-    let list = ComboBox::from_id_salt("control").selected_text(shown.to_owned()).width(180.0).show_ui(ui, |ui| {
-        ui.selectable_value(&mut experiment.control, String::new(), UNCHANGED);
-        for name in names {
-            ui.selectable_value(&mut experiment.control, name.clone(), name);
-        }
-    });
+    let list = ComboBox::from_id_salt("control")
+        .selected_text(shown.to_owned())
+        .width(ui.available_width())
+        .truncate()
+        .show_ui(ui, |ui| {
+            ui.selectable_value(&mut experiment.control, String::new(), UNCHANGED);
+            for name in names {
+                ui.selectable_value(&mut experiment.control, name.clone(), name);
+            }
+        });
     list.response.accessible_name("Control").on_hover_text("Condition with which the others are compared");
 }
 
