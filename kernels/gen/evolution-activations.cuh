@@ -7,7 +7,7 @@
 #include "gen/shared/Draws.cuh"
 #include "gen/shared/TensorArgs.cuh"
 
-// Rows of the unperturbed model whose inputs are added to weighted sums.
+// Rows of the unperturbed model; their inputs are added to weighted sums.
 struct alignas(4) InputRowsArgs {
     unsigned int pairs; // Number of pairs
     unsigned int first_pair; // First of these pairs in the population

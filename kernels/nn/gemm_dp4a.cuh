@@ -1,4 +1,4 @@
-// Multiplication of bytes by dp4a, the dot product of four bytes, without tensor cores: k is adjacent in both operands, whose rows
+// Multiplication of bytes by dp4a, the dot product of four bytes, without tensor cores: k is adjacent in both operands; their rows
 // begin at multiples of 16 bytes. A block of 256 threads multiplies 128 x 128 elements of C, each thread 8 x 8, from tiles
 // of 32 k. Sums are exact.
 #pragma once

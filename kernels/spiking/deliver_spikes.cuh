@@ -69,7 +69,7 @@ struct ChunkWords {
     }
 };
 
-// The count of a connection that may not fit into its word, or whose weight is changed.
+// The count of a connection that may not fit into its word, or has a changed weight.
 __device__ inline int exact_count(const Model& m, unsigned int word, unsigned int index, const Overflow* __restrict__ overflow,
                                   const WeightGain& gain) {
     int count = Packing(m.layout).count(word);

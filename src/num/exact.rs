@@ -1,7 +1,7 @@
 //! Functions composed of IEEE additions, products, quotients, roots and integer operations only. The CUDA counterparts
 //! in `kernels/common/philox.cuh`, compiled with `--fmad=false`, therefore return equal bits.
 
-/// 1.5 · 2^23. Its sum with a number of at most 2^22 is rounded to a whole number, half to even, whose two's complement is in the low
+/// 1.5 · 2^23. Its sum with a number of at most 2^22 is rounded to a whole number, half to even, and its two's complement is in the low
 /// 22 bits.
 pub const WHOLE: f32 = 12_582_912.0;
 /// 1.5 · 2^52: the counterpart of [`WHOLE`] for numbers of at most 2^51.

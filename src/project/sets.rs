@@ -81,8 +81,8 @@ pub(super) fn save_ids(folder: &Path, sets: &[Arc<ElementSet>], infos: &[SetInfo
     with_ids.map(|(set, info)| Ok(AppendFile::create(folder, &info.ids, &bytes_of_ids(set))?.info())).collect()
 }
 
-/// Writes the public ids of sets into the folder of a series of trials, where the trials find them; sets whose file exists are
-/// left as they are. Fails if a file cannot be written.
+/// Writes the public ids of sets into the folder of a series of trials, where the trials find them; existing files are left as
+/// they are. Fails if a file cannot be written.
 pub fn save_shared_ids(folder: &Path, sets: &[Arc<ElementSet>]) -> io::Result<()> {
     let is_new = |set: &&Arc<ElementSet>| !folder.join(format!("{}.u64", set.name)).exists();
     let new: Vec<Arc<ElementSet>> = sets.iter().filter(is_new).cloned().collect();

@@ -91,7 +91,7 @@ impl Experiments {
     }
 }
 
-/// Returns the wall time per trial of an experiment whose trials have this number of steps; `None` if they have another one, or no
+/// Returns the wall time per trial of an experiment with trials of this number of steps; `None` if they have another one, or no
 /// trial was run.
 fn secs_per_trial(results: &Results, steps: u64) -> Option<f64> {
     let n_run: usize = results.states.iter().map(|state| state.n_done - state.n_same).sum();

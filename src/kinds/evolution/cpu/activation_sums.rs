@@ -20,7 +20,7 @@ const TILE: usize = 32;
 /// Number of rows after which sums in 16 bits are added to wider ones.
 const ROWS: usize = 256;
 
-/// Pairs whose rows are computed together: signs, and weights in units of 2^-20.
+/// Pairs with rows that are computed together: signs, and weights in units of 2^-20.
 struct Group {
     signs: Vec<ActivationSigns>,
     weights: Vec<i64>,
@@ -121,7 +121,7 @@ impl Group {
         }
     }
 
-    /// Adds a matrix whose inputs are `x`.
+    /// Adds a matrix with the inputs `x`.
     fn add_product(&self, sizes: &Sizes, (role, layer): (Role, usize), x: &[i8], z: &mut [Vec<i64>]) {
         let at = sizes.index(role, layer);
         let matrix = sizes.matrix(at);

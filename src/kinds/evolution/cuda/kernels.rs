@@ -296,7 +296,7 @@ kernels! {
 }
 
 device_struct! {
-    /// Rows of the unperturbed model whose inputs are added to weighted sums.
+    /// Rows of the unperturbed model; their inputs are added to weighted sums.
     pub struct InputRowsArgs {
         /// Number of pairs
         pairs: u32,

@@ -47,7 +47,7 @@ pub fn paint_whisker(painter: &Painter, low: Pos2, high: Pos2, color: Color32) {
     }
 }
 
-/// Returns the colour of a condition: grey for the control and for those whose difference is not significant.
+/// Returns the colour of a condition: grey for the control and for conditions without a significant difference.
 pub fn color(results: &Results, measure: usize, condition: usize, tokens: &Tokens) -> Color32 {
     let line = results.line(measure, condition);
     match line.and_then(|line| Some((line.q?, line.comparison?.difference))) {

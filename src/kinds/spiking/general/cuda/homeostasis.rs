@@ -51,7 +51,7 @@ impl RulesSim {
 }
 
 impl PlasticSynapses {
-    /// Scales the weights of a projection, whose synapses must be up to date; `counted` are the spikes of the postsynaptic neurons, if
+    /// Scales the weights of a projection; its synapses must be up to date. `counted` are the spikes of the postsynaptic neurons, if
     /// the scaling depends on them. Fails if the device fails.
     fn scale_inputs(
         &mut self,

@@ -59,7 +59,7 @@ pub fn is_due(plan: &Plan, step: u64) -> bool {
     step > 0 && next_due(plan, step - 1) == step
 }
 
-/// Returns the projections whose weights are scaled before a step, each with its scaling and, if it depends on spikes, the spikes of
+/// Returns the projections with weights that are scaled before a step, each with its scaling and, if it depends on spikes, the spikes of
 /// the postsynaptic neurons.
 pub fn due_scalings(plan: &Plan, step: u64, counts: &mut SpikeCounts) -> Vec<(usize, ScalingPlan, Vec<u64>)> {
     let mut due = vec![];
