@@ -1,6 +1,7 @@
 //! Experiments in the window: edited, run, compared, drawn and exported.
 
 use crate::support::window;
+use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
 use neuropil::{
     app::{Start, document::command::UiCommand},
@@ -53,6 +54,93 @@ fn says(w: &Window, text: &str) -> bool {
 
 fn shows(w: &mut Window, text: &str) {
     until(w, text, |w| says(w, text));
+}
+
+/// Clicks the lowest node with a label, and counts the click.
+fn click(w: &mut Window, label: &str, n_clicks: &mut u32) {
+    let node = w.query_all_by_label(label).max_by(|a, b| a.rect().top().total_cmp(&b.rect().top()));
+    node.unwrap_or_else(|| panic!("`{label}`")).click();
+    *n_clicks += 1;
+    w.run_steps(4);
+}
+
+fn ended(w: &mut Window) {
+    until(w, "it ended", |w| w.state().messages().iter().any(|text| text.starts_with("Experiment finished")));
+}
+
+fn experiment_folder(folder: &Path) -> PathBuf {
+    let runs = std::fs::read_dir(folder.join("runs")).expect("runs").flatten().map(|entry| entry.path());
+    runs.filter(|path| path.join("experiment.ron").is_file()).max().expect("an experiment")
+}
+
+/// Trials with and without silencing, with mean, error and figure, in at most 12 clicks. Seeds and measure have useful defaults.
+#[test]
+fn ten_trials_with_and_without_silencing_take_few_clicks() {
+    let (folder, file) = project("silencing", None);
+    let mut w = open(Start { path: Some(file), project: None, builder: None, ..start(true) });
+    until(&mut w, "the project is open", |w| w.state().session().path.is_some());
+    until(&mut w, "it is built", is_built);
+    let mut n_clicks = 0;
+    click(&mut w, "Workspace Experiment", &mut n_clicks);
+    w.get_by_role_and_label(Role::Button, "Silence").click();
+    w.run_steps(4);
+    // The project tree at its left and the inspector at its right also list the group.
+    let is_in_editor = |x: f32| (240.0..500.0).contains(&x);
+    let entry = w.query_all_by_label("half").find(|node| is_in_editor(node.rect().left()));
+    entry.expect("the group in the menu").click();
+    w.run_steps(4);
+    shows(&mut w, "20 trials of 2 conditions");
+    w.get_by_role_and_label(Role::Button, "Start").click();
+    n_clicks += 3;
+    ended(&mut w);
+    shows(&mut w, "20 trials of 2 conditions  |  mean spikes (Hz)");
+    for text in ["silence half", "10 of 10", "paired t", "control"] {
+        shows(&mut w, text);
+    }
+    shows(&mut w, "mean and 95 % interval (Student’s t)");
+    click(&mut w, "Figure…", &mut n_clicks);
+    assert!(w.query_all_by_label("Width (mm)").next().is_some(), "the dialog of the figure");
+    assert!(n_clicks <= 12, "{n_clicks} clicks");
+    let results = experiment_folder(&folder).join("results.csv");
+    assert_eq!(std::fs::read_to_string(results).expect("the table").lines().count(), 21);
+}
+
+/// Values of a parameter, sorted by the size of the difference; the control is first.
+#[test]
+fn the_table_is_sorted_by_effect_and_edits_are_undone() {
+    let values = ParameterValues { path: "lif.tau_m".into(), values: "21, 40, 25 ms".into() };
+    let experiment = Experiment {
+        conditions: vec![ConditionRule::Values(values)],
+        measures: vec![rate()],
+        seeds: "1..3".into(),
+        ..Experiment::default()
+    };
+    let (_folder, file) = project("order", Some(experiment.clone()));
+    let mut w = opened(&file);
+    shows(&mut w, "12 trials of 4 conditions");
+    w.get_by_label("Seeds of the experiment").click();
+    w.run_steps(3);
+    w.get_by_label("Seeds of the experiment").type_text("0");
+    until(&mut w, "it is a step", |w| w.state().session().history.labels().0 == Some("edit the experiment"));
+    let seeds = |w: &Window| w.state().session().project.experiment.as_ref().map(|e| e.seeds.clone());
+    assert_eq!(seeds(&w).as_deref(), Some("1..30"));
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::Undo);
+    w.run_steps(3);
+    assert_eq!(w.state().session().project.experiment.as_ref(), Some(&experiment), "undone");
+    shows(&mut w, "12 trials of 4 conditions");
+    w.get_by_role_and_label(Role::Button, "Start").click();
+    ended(&mut w);
+    shows(&mut w, "12 trials of 4 conditions  |  rate (Hz)");
+    // Names that also stand in the editor are at the left of the table.
+    let top = |w: &Window, name: &str| {
+        let rects = w.query_all_by_label(name).map(|node| node.rect()).filter(|rect| rect.left() > 500.0);
+        rects.map(|rect| rect.top()).min_by(f32::total_cmp)
+    };
+    until(&mut w, "the rows are drawn", |w| top(w, "tau_m 40 ms").is_some());
+    let order: Vec<Option<f32>> =
+        ["control", "tau_m 40 ms", "tau_m 25 ms", "tau_m 21 ms"].iter().map(|name| top(&w, name)).collect();
+    assert!(order.iter().all(Option::is_some) && order.is_sorted(), "by the size of the difference: {order:?}");
 }
 
 /// A table with a damaged row names the row, and the other rows are shown. A missing trial can be run.
