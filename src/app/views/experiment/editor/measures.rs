@@ -122,17 +122,16 @@ fn elements_ui(ui: &mut Ui, ctx: &ViewCtx<'_>, measure: &mut Measure) {
 fn span_ui(ui: &mut Ui, ctx: &ViewCtx<'_>, measure: &mut Measure) {
     let base = ctx.experiments.model.time_base();
     let suffix = if base.is_count() { "" } else { " ms" };
-    let drag = |value| DragValue::new(value).range(0.0..=1e12).speed(1.0).suffix(suffix);
-    let is_to_end = measure.to <= 0.0;
-    ui.add(drag(&mut measure.from)).on_hover_text("Start of the span").accessible_name("Start of the span");
+    let drag = |value, suffix| DragValue::new(value).range(0.0..=1e12).speed(1.0).suffix(suffix);
+    let suffix_of_end = if measure.to > 0.0 { suffix } else { "" };
+    ui.add(drag(&mut measure.from, suffix)).on_hover_text("Start of the span").accessible_name("Start of the span");
     ui.label("to");
-    let end = drag(&mut measure.to)
-        .suffix(if is_to_end { "" } else { suffix })
+    let end = drag(&mut measure.to, suffix_of_end)
         .custom_formatter(|to, _| if to > 0.0 { to.to_string() } else { "end".to_owned() });
     ui.add(end).on_hover_text("End of the span; 0 for the end of the trial").accessible_name("End of the span");
     if matches!(measure.reduce, Reduction::Last | Reduction::Lowest | Reduction::Highest) {
         ui.label("bin");
         let about = "Width of the time bins in which events are counted; 0 for the whole span";
-        ui.add(drag(&mut measure.bin)).on_hover_text(about).accessible_name("Width of time bins");
+        ui.add(drag(&mut measure.bin, suffix)).on_hover_text(about).accessible_name("Width of time bins");
     }
 }
