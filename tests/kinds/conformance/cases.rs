@@ -223,8 +223,8 @@ pub fn evolution() -> Case {
         &[
             "model.layers=2",
             "model.width=16",
-            "model.context=16",
-            "strategy.population=48",
+            "model.context=8",
+            "strategy.population=16",
             "strategy.generations=40",
             "data.grammar_bytes=10000",
             "measure.every=3",
