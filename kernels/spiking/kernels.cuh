@@ -146,13 +146,16 @@ extern "C" __global__ void __launch_bounds__(640, 1)
            const unsigned int* __restrict__ currents, unsigned int* __restrict__ states,
            unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes,
            int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ summed,
-           unsigned int* __restrict__ tags, unsigned int* __restrict__ reached, unsigned int* __restrict__ n_reached,
+           unsigned int* __restrict__ reached, unsigned int* __restrict__ n_reached,
            unsigned int* __restrict__ barrier, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks,
            unsigned int* __restrict__ counters, DeviceRate* __restrict__ rates, const float* __restrict__ fade) {
-    const spiking::ReachedArgs args = {*model, rows, words, overflow, gain_of, gains, sources, chances, masks, trains, marks,
-                                       currents, states, anchors, checks, wakes, arrivals, kick_bits, summed, tags, reached,
+    __shared__ spiking::ReachedState<REAL> smem;
+    smem.init(*model, propagators, windows);
+    __syncthreads();
+    const spiking::ReachedArgs args = {smem.model, rows, words, overflow, gain_of, gains, sources, chances, masks, trains, marks,
+                                       currents, states, anchors, checks, wakes, arrivals, kick_bits, summed, reached,
                                        n_reached, spikes, chunks, counters, rates, fade};
-    spiking::step_reached<REAL>(args, is_exact, propagators, windows, n_windows, segments, barrier);
+    spiking::step_reached<REAL>(smem, args, is_exact, propagators, windows, n_windows, segments, barrier);
 }
 
 extern "C" __global__ void sort_spikes(const Model* __restrict__ model, const Window* __restrict__ windows,

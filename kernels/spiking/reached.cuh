@@ -3,7 +3,7 @@
 // side on parts of the device.
 //
 // A window has two parts, each followed by a barrier of the network's blocks. First its spikes are delivered and its kicks are
-// drawn; every reached neuron is listed once, by the first that exchanges its tag. Then the listed neurons are stepped.
+// drawn; a neuron is listed by the thread that sets the first bit of its steps with input. Then the listed neurons are stepped.
 //
 // Supported: any stimuli but listed kicks, changed weights, no traced neurons. The contents of memory between windows are
 // those that the other modes leave, so that each mode can continue from the others.
@@ -21,10 +21,26 @@
 
 namespace spiking {
 
+// Driven groups of a block of which the events of 64 steps are kept.
+constexpr unsigned int KEPT_TRAINS = 32;
+
 // Shared memory of a block.
 template <typename T> struct ReachedState {
     PropagatorCache<T> cached;
+    Model model;
+    Window plan[2]; // this window and the next
     unsigned int n_driven; // groups with trains
+    unsigned long long train[KEPT_TRAINS][32], train_block[KEPT_TRAINS];
+
+    // Called by all threads of a block.
+    __device__ void init(const Model& m, const void* propagators, const Window* windows) {
+        cached.fill(propagators);
+        if (threadIdx.x < KEPT_TRAINS) train_block[threadIdx.x] = ~0ull;
+        if (threadIdx.x) return;
+        model = m;
+        plan[0] = windows[0];
+        n_driven = 0;
+    }
 };
 
 // Device memory of a network, and its stimuli.
@@ -42,8 +58,7 @@ struct ReachedArgs {
     unsigned int *anchors, *checks, *wakes;
     int* arrivals;
     unsigned int* kick_bits;
-    unsigned int* summed; // by neuron: one bit per step with arrivals
-    unsigned int* tags; // by neuron: the window in which it was listed last
+    unsigned int* summed; // by neuron: one bit per step with input or a check; 0 between windows
     unsigned int* reached; // listed neurons, then driven groups
     unsigned int* n_reached; // by window of the launch
     unsigned int* spikes;
@@ -100,32 +115,65 @@ template <typename T> struct ReachedNeurons {
           warp(blockIdx.x + gridDim.x * (threadIdx.x >> 5)), n_warps(gridDim.x * (blockDim.x >> 5)), at(threadIdx.x & 31),
           n_reached(a.n_reached) {}
 
-    // Groups with trains of this block.
+    // Groups with trains of this block: every gridDim-th group.
     __device__ unsigned int* driven() const { return a.reached + a.m.stride + blockIdx.x * groups_per_block(); }
     __device__ unsigned int groups_per_block() const { return (a.m.n_warps + gridDim.x - 1) / gridDim.x; }
 
     // Lists the groups of 32 neurons with Poisson trains; they are the same in all windows of a launch.
     __device__ void list_driven() {
         if (!a.m.n_sources) return;
-        const unsigned int from = blockIdx.x * groups_per_block(), end = min(from + groups_per_block(), a.m.n_warps);
-        for (unsigned int first = from + (threadIdx.x & ~31u); first < end; first += blockDim.x) {
-            const unsigned int group = first + at;
-            append(driven(), &smem.n_driven, group, group < end && a.trains[group]);
+        for (unsigned int first = threadIdx.x & ~31u; first < groups_per_block(); first += blockDim.x) {
+            const unsigned int group = (first + at) * gridDim.x + blockIdx.x;
+            append(driven(), &smem.n_driven, group, group < a.m.n_warps && a.trains[group]);
         }
     }
 
-    // Lists a neuron per lane, unless it is listed already. Called by all lanes.
-    __device__ void list(const Window& w, unsigned int lane, bool is_reached) {
-        const unsigned int tag = (unsigned int)w.step + 1;
-        bool is_new = false;
-        if (is_reached) is_new = atomicExch(&a.tags[lane], tag) != tag;
-        if (is_new) {
-            prefetch(&static_cast<const State<T>*>(a.states)[lane]);
-            prefetch(&a.anchors[lane]);
-            prefetch(&a.checks[lane]);
-            prefetch(&a.marks[lane]);
+    // Marks steps of up to N neurons per lane, and lists those that had none. Called by all lanes.
+    template <int N> __device__ void list(const unsigned int (&lanes)[N], const unsigned int (&steps)[N]) {
+        unsigned int news[N], n = 0, base = 0;
+        bool is_new[N];
+#pragma unroll
+        for (int j = 0; j < N; ++j) is_new[j] = steps[j] && !atomicOr(&a.summed[lanes[j]], steps[j]);
+#pragma unroll
+        for (int j = 0; j < N; ++j) n += __popc(news[j] = __ballot_sync(FULL_MASK, is_new[j]));
+        if (!n) return;
+        if (at == 0) base = atomicAdd(n_reached, n);
+#pragma unroll
+        for (int j = 0; j < N; ++j) {
+            if (!is_new[j]) continue;
+            prefetch(&static_cast<const State<T>*>(a.states)[lanes[j]]);
+            prefetch(&a.anchors[lanes[j]]);
+            prefetch(&a.checks[lanes[j]]);
+            prefetch(&a.marks[lanes[j]]);
         }
-        append(a.reached, n_reached, lane, is_new);
+        base = __shfl_sync(FULL_MASK, base, 0);
+#pragma unroll
+        for (int j = 0; j < N; ++j) {
+            if (is_new[j]) a.reached[base + __popc(news[j] & ((1u << at) - 1))] = lanes[j];
+            base += __popc(news[j]);
+        }
+    }
+
+    // The Poisson events of a window from a single source, as `draw_window`. Those of 64 steps are drawn once.
+    __device__ unsigned int draw_kept(const Window& w, unsigned int i, unsigned int lane) {
+        const unsigned int skip = (unsigned int)w.step & 63, address = a.sources[0].address;
+        const bool is_driven = lane < a.m.n && a.masks[lane >> 5] >> at & 1;
+        unsigned long long block = w.step >> 6, bits = 0, *kept = &smem.train[i][at];
+        if (is_driven) {
+            if (smem.train_block[i] != block) *kept = events_of_block(a.m.seed, address, a.chances, block, lane);
+            bits = *kept >> skip;
+        }
+        if (skip + w.steps > TRAIN_STEPS) {
+            ++block;
+            if (is_driven) {
+                *kept = events_of_block(a.m.seed, address, a.chances, block, lane);
+                bits |= *kept << (TRAIN_STEPS - skip);
+            }
+        }
+        __syncwarp();
+        if (at == 0) smem.train_block[i] = block;
+        __syncwarp();
+        return w.steps < 32 ? (unsigned int)bits & ((1u << w.steps) - 1) : (unsigned int)bits;
     }
 
     // Draws the kicks of the window. The last warps begin, because the first deliver spikes.
@@ -133,35 +181,65 @@ template <typename T> struct ReachedNeurons {
         const unsigned int n = blockDim.x >> 5;
         for (unsigned int i = n - 1 - (threadIdx.x >> 5); i < smem.n_driven; i += n) {
             const unsigned int lane = driven()[i] * 32 + at;
-            const unsigned int bits = lane < a.m.n ? drive.draw_window(w.step, w.steps, lane) : 0;
+            unsigned int bits = 0;
+            if (a.m.n_sources == 1 && i < KEPT_TRAINS) bits = draw_kept(w, i, lane);
+            else if (lane < a.m.n) bits = drive.draw_window(w.step, w.steps, lane);
             if (lane < a.m.n) a.kick_bits[lane] = bits;
-            list(w, lane, bits);
+            list<1>({lane}, {bits});
         }
     }
 
-    // Delivers the spikes that arrive in the window: a warp per chunk.
-    __device__ void deliver(const Window& w, const PrevSegment& prev, bool is_exact) {
+    // The neuron whose row holds a word, as `row_of`: 32 places are compared at a time. Called by all lanes.
+    __device__ unsigned int find_row(unsigned int word) const {
+        unsigned int from = 0, n = a.m.n; // rows[from] <= word, and the row is one of n
+        while (n > 1) {
+            const unsigned int pitch = (n + 31) / 32, mine = at * pitch;
+            const unsigned int starts = __ballot_sync(FULL_MASK, mine < n && a.rows[from + mine] <= word);
+            const unsigned int last = (31 - __clz(starts)) * pitch;
+            from += last;
+            n = min(pitch, n - last);
+        }
+        return from;
+    }
+
+    // Delivers up to 32 N synapses of a chunk in one step of the window.
+    template <int N>
+    __device__ void deliver(const Window& w, unsigned int word, unsigned int len, unsigned int step, bool is_exact) {
         const Packing p(a.m.layout);
-        unsigned int* events = a.counters + w.slot * COUNTERS + blockIdx.x % COPIES * MAX_WINDOW_STEPS;
-        for_each_chunk(a.m.layout, w, WarpSlice(blockIdx.x, gridDim.x), false, prev, a.chunks,
-                       [&](unsigned int word, unsigned int len, unsigned int step) {
-            WeightGain gain = {1.0, 0, 0, 0, 0};
-            if (a.m.has_gains) gain = a.gains[a.gain_of[row_of(a.rows, a.m.n, word)]];
-            if (gain.silent) return;
-            if (at == 0) atomicAdd(&events[step], len);
-            const ChunkWords loaded(a.words, word, len);
+        WeightGain gain = {1.0, 0, 0, 0, 0};
+        if (a.m.has_gains) gain = a.gains[a.gain_of[find_row(word)]];
+        if (gain.silent) return;
+        if (at == 0) atomicAdd(&a.counters[w.slot * COUNTERS + blockIdx.x % COPIES * MAX_WINDOW_STEPS + step], len);
+        unsigned int words[N], targets[N], steps[N];
 #pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                const unsigned int k = at + 32 * j, target = p.target(loaded.word[j]);
-                int count = p.count(loaded.word[j]);
-                if (is_exact && k < len) count = exact_count(a.m, loaded.word[j], word + k, a.overflow, gain);
-                const bool arrives = k < len && count;
-                if (arrives) {
-                    atomicOr(&a.summed[target], 1u << step);
-                    atomicAdd(&a.arrivals[p.column(target) + step * ROW], count);
-                }
-                list(w, target, arrives);
-            }
+        for (int j = 0; j < N; ++j) words[j] = at + 32 * j < len ? __ldcs(&a.words[word + at + 32 * j]) : 0;
+#pragma unroll
+        for (int j = 0; j < N; ++j) {
+            const unsigned int k = at + 32 * j;
+            int count = p.count(words[j]);
+            if (is_exact && k < len) count = exact_count(a.m, words[j], word + k, a.overflow, gain);
+            targets[j] = p.target(words[j]);
+            steps[j] = k < len && count ? 1u << step : 0;
+            if (steps[j]) atomicAdd(&a.arrivals[p.column(targets[j]) + step * ROW], count);
+        }
+        list(targets, steps);
+    }
+
+    // Delivers the spikes that arrive in the window: a warp per chunk, or four if there are enough warps.
+    __device__ void deliver_all(const Window& w, const PrevSegment& prev, bool is_exact) {
+        WarpSlice slice(blockIdx.x, gridDim.x);
+        if (4 * prev.last.n_chunks > slice.n_warps) {
+            for_each_chunk(a.m.layout, w, slice, false, prev, a.chunks, [&](unsigned int word, unsigned int len, unsigned int step) {
+                deliver<4>(w, word, len, step, is_exact);
+            });
+            return;
+        }
+        const unsigned int from = slice.warp % 4 * 32;
+        slice.warp /= 4;
+        slice.n_warps /= 4;
+        if (slice.warp >= slice.n_warps) return;
+        for_each_chunk(a.m.layout, w, slice, false, prev, a.chunks, [&](unsigned int word, unsigned int len, unsigned int step) {
+            if (from < len) deliver<1>(w, word + from, min(len - from, 32u), step, is_exact);
         });
     }
 
@@ -175,7 +253,7 @@ template <typename T> struct ReachedNeurons {
             for (unsigned int left = __ballot_sync(FULL_MASK, wakes); left; left &= left - 1) {
                 const unsigned int group = first + __ffs(left) - 1, lane = group * 32 + at;
                 const int gap = lane < a.m.n ? signed_gap(a.checks[lane], start) : NEVER;
-                list(w, lane, gap < steps);
+                list<1>({lane}, {gap < steps ? 1u << max(gap, 0) : 0});
                 const int rest = warp_min(gap < steps ? NEVER : gap);
                 if (at == 0) a.wakes[group] = start + min(rest, NEVER);
             }
@@ -190,10 +268,18 @@ template <typename T> struct ReachedNeurons {
         Neuron<T> neuron = load<T>(lane, a.states, a.anchors, a.marks, a.currents);
         PendingEvents pending = {kicked | summed, max(signed_gap(a.checks[lane], start), 0)};
         int* sums = a.arrivals + column(m.layout, lane);
-        // Arrivals that cancel are no input.
-        for (unsigned int left = summed & ~kicked; left; left &= left - 1) {
-            const unsigned int i = __ffs(left) - 1;
-            if (sums[i * ROW] == 0) pending.inputs &= ~(1u << i);
+        // Checks and arrivals that cancel are no input. Four loads are in flight together.
+        for (unsigned int left = summed & ~kicked; left;) {
+            unsigned int steps[4];
+            int found[4];
+#pragma unroll
+            for (int j = 0; j < 4; ++j, left &= left - 1) {
+                steps[j] = left ? __ffs(left) - 1 : 32;
+                found[j] = left ? sums[steps[j] * ROW] : 1;
+            }
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                if (!found[j]) pending.inputs &= ~(1u << steps[j]);
         }
         pending.wait_until(signed_gap(neuron.anchor, start));
         const unsigned int before = neuron.anchor;
@@ -217,15 +303,22 @@ template <typename T> struct ReachedNeurons {
         return fired;
     }
 
-    // Steps all listed neurons and appends their spikes to the segment of the window, which begins at `now`.
+    // Begins to fetch the row of a neuron that fired.
+    __device__ void fetch_row(unsigned int lane) const {
+        const unsigned int end = a.rows[lane + 1];
+        for (unsigned int word = a.rows[lane]; word < end; word += 32) prefetch(&a.words[word]);
+    }
+
+    // Steps all listed neurons and appends their spikes to the segment of the window, which begins at `now`. They are spread
+    // over all warps, which otherwise wait for the neuron with most events among 32.
     __device__ void step_all(const Window& w, const Constants<T>& c, const Segment& now, Segment* segment) {
-        const unsigned int n = *n_reached;
+        const unsigned int n = *n_reached, per_warp = min((n + n_warps - 1) / n_warps, 32u);
         unsigned int n_evaluated = 0;
         unsigned long long hash = 0;
-        for (unsigned int first = warp * 32; first < n; first += n_warps * 32) {
+        for (unsigned int first = warp * per_warp; first < n; first += n_warps * per_warp) {
             const unsigned int i = first + at;
             unsigned int fired = 0, lane = 0;
-            if (i < n) {
+            if (at < per_warp && i < n) {
                 lane = a.reached[i];
                 fired = step(w, lane, c, n_evaluated);
                 for (unsigned int left = fired; left; left &= left - 1)
@@ -233,6 +326,7 @@ template <typename T> struct ReachedNeurons {
             }
             __syncwarp();
             append_spikes(a.m.layout, w, now, segment, fired, lane, a.rows, a.spikes, a.chunks);
+            if (fired) fetch_row(lane);
         }
         unsigned int* counters = a.counters + w.slot * COUNTERS;
         hash = warp_sum(hash);
@@ -244,27 +338,24 @@ template <typename T> struct ReachedNeurons {
 };
 
 template <typename T>
-__device__ inline void step_reached(const ReachedArgs& a, bool is_exact, const void* propagators, const Window* windows,
-                                    unsigned int n_windows, Segment* segments, unsigned int* barrier) {
-    __shared__ ReachedState<T> smem;
+__device__ inline void step_reached(ReachedState<T>& smem, const ReachedArgs& a, bool is_exact, const void* propagators,
+                                    const Window* windows, unsigned int n_windows, Segment* segments, unsigned int* barrier) {
     ReachedNeurons<T> neurons(smem, a);
     const Constants<T> c(a.m, propagators);
     const unsigned int me = threadIdx.x;
-    smem.cached.fill(propagators);
-    if (me == 0) smem.n_driven = 0;
     if (blockIdx.x == 0 && me < n_windows) a.n_reached[me] = 0;
-    __syncthreads();
     neurons.list_driven();
     network_barrier(barrier);
     for (unsigned int index = 0; index < n_windows; ++index) {
-        const Window w = windows[index];
+        const Window w = smem.plan[index & 1];
+        if (me == blockDim.x - 1 && index + 1 < n_windows) smem.plan[index + 1 & 1] = windows[index + 1];
         const PrevSegment prev(a.m.layout, w, segments, nullptr, 0);
         Segment now = {0, 0, prev.last.spike_start + prev.last.n_spikes, prev.last.chunk_start + prev.last.n_chunks, 0, 0};
         const Admission admission = admit_window(a.m.layout, w, prev, &segments[w.segment], blockIdx.x == 0);
         if (!admission.halted) { // otherwise all later windows are halted, too
             neurons.n_reached = &a.n_reached[index];
             neurons.draw(w);
-            neurons.deliver(w, prev, is_exact);
+            neurons.deliver_all(w, prev, is_exact);
             neurons.wake(w);
         }
         network_barrier(barrier);

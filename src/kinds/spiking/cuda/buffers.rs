@@ -73,10 +73,8 @@ buffers! {
             pub(super) arrivals: Buf<i32> = Saved "arrivals" s.arrivals();
             /// Flags of the warps that a spike reached, in two halves.
             pub(super) touched: Buf<u8> = Workspace "reached warps" [2, s.lanes() / 32];
-            /// Steps of a window with arrivals, one bit each, of every neuron.
+            /// Steps of a window with input or a check, one bit each, of every neuron that is reached.
             pub(super) summed: Buf<u32> = Workspace "steps with arrivals" s.lanes();
-            /// The window in which each neuron was reached last: its first step plus 1.
-            pub(super) tags: Buf<u32> = Workspace "windows of reached neurons" s.lanes();
             /// Neurons reached in a window, then by block groups of 32 neurons with trains.
             pub(super) reached: Buf<u32> = Workspace "reached neurons" s.lanes() + s.lanes() / 32 + MAX_REACHED_BLOCKS as usize;
             /// Number of neurons reached in each window of a launch.
@@ -262,7 +260,6 @@ impl DeviceBuffers {
         self.arrivals.clear()?;
         self.touched.clear()?;
         self.summed.clear()?;
-        self.tags.clear()?;
         self.kick_bits.clear()?;
         self.currents.clear()?;
         self.marks.clear()?;

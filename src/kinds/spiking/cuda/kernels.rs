@@ -304,7 +304,7 @@ kernels! {
             segments: InOut<Segment>, rows: In<u32>, words: In<u32>, overflow: In<Overflow>, gain_of: In<u16>,
             gains: In<WeightGain>, sources: In<KickSource>, chances: In<u64>, masks: In<u32>, trains: In<u32>,
             marks: In<u32>, currents: In<u32>, states: InOut<u32>, anchors: InOut<u32>, checks: InOut<u32>,
-            wakes: InOut<u32>, arrivals: InOut<i32>, kick_bits: InOut<u32>, summed: InOut<u32>, tags: InOut<u32>,
+            wakes: InOut<u32>, arrivals: InOut<i32>, kick_bits: InOut<u32>, summed: InOut<u32>,
             reached: InOut<u32>, n_reached: InOut<u32>, barrier: InOut<u32>, spikes: InOut<u32>, chunks: InOut<Chunk>, counters: InOut<u32>, rates: InOut<DeviceRate>, fade: In<f32>
         );
 

@@ -211,10 +211,10 @@ impl LaunchQueue {
         self.is_measured = true;
     }
 
-    /// Returns the range of counters that the next graph uses: one half of the buffer.
-    pub fn counters(&self) -> Range<usize> {
+    /// Returns the range of counters that the next launch of `windows` windows uses, in one half of the buffer.
+    pub fn counters(&self, windows: u32) -> Range<usize> {
         let from = self.next_buffers * MAX_GRAPH_WINDOWS as usize * COUNTERS;
-        from..from + MAX_GRAPH_WINDOWS as usize * COUNTERS
+        from..from + windows as usize * COUNTERS
     }
 
     /// Plans `n` windows of at most `window` steps from `step`; windows after `end` have 0 steps. `kicks` are the steps of the

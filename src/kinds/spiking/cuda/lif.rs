@@ -195,7 +195,6 @@ impl<T: Real> DeviceNeurons<T> for LifNeurons {
             wakes: &mut memory.wakes,
             kick_bits: &mut memory.kick_bits,
             summed: &mut memory.summed,
-            tags: &mut memory.tags,
             reached: &mut memory.reached,
             n_reached: &mut memory.n_reached,
             barrier: &mut memory.barrier,

@@ -296,7 +296,11 @@ impl<T: Real> CudaSim<T> {
         let is_quiet = self.events_per_window <= MAX_EVENTS_REACHED;
         let reached = self.reached.filter(|_| !is_listed && self.memory.n_traced == 0 && is_quiet);
         let is_one_launch = reached.is_some() || persistent.is_some();
-        let most = if is_one_launch { (4 * self.tuning.graph).min(MAX_GRAPH_WINDOWS) } else { self.tuning.graph };
+        let most = match self.tuning.graph {
+            _ if reached.is_some() => MAX_GRAPH_WINDOWS,
+            graph if persistent.is_some() => (4 * graph).min(MAX_GRAPH_WINDOWS),
+            graph => graph,
+        };
         // Launches become shorter towards the end, so that little is left to read after the last one.
         let left = end.saturating_sub(step).div_ceil(u64::from(self.window)).max(1);
         let room = left.min(u64::from(most)).min(left.div_ceil(2).max(16)) as u32;
@@ -309,7 +313,7 @@ impl<T: Real> CudaSim<T> {
             traced: !self.host.measurements.traced.is_empty(),
         };
         self.memory.windows.write_at(0, &plan)?;
-        self.memory.counters.clear_range(self.queue.counters())?;
+        self.memory.counters.clear_range(self.queue.counters(n))?;
         // In a profiled batch, one graph is launched kernel by kernel, with events between the kernels.
         let measured = pass.profiled && !self.queue.is_measured();
         if measured {

@@ -3,8 +3,8 @@
 use super::kernels::{Model, Window};
 use crate::{data::Csr, gpu::Grid, sim::SimError};
 
-/// Maximum number of windows per graph.
-pub const MAX_GRAPH_WINDOWS: u32 = 64;
+/// Maximum number of windows per graph or launch.
+pub const MAX_GRAPH_WINDOWS: u32 = 256;
 /// Maximum number of steps per window: one bit each in a word.
 pub const MAX_WINDOW_STEPS: u32 = 32;
 /// Number of copies of the counters of synaptic events.
@@ -50,7 +50,7 @@ const LONGEST_DELAY: u32 = 1 << 16;
 /// Launch parameters. They affect only speed, never results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// Number of windows per graph, 1 to 64. Short graphs leave little to read after the last one.
+    /// Number of windows per graph, 1 to [`MAX_GRAPH_WINDOWS`]. Short graphs leave little to read after the last one.
     pub graph: u32,
     /// Number of warps of `deliver_spikes` per SM: each has one or two chunks in a busy network.
     pub deliver_warps: u32,
