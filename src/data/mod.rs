@@ -1,7 +1,8 @@
 //! Readers of input files. The readers depend on file formats, not on simulations.
 //!
 //! [`read`] turns a folder, an edge list or the published file pair into a [`Connectome`]; [`generate`] makes a connectome from
-//! a seed; [`columns`] reads small lists of indices; [`text`] makes tokens of texts; [`tensors`] reads and writes weights.
+//! a seed; [`rewire`] makes a random network that keeps properties of another one; [`columns`] reads small lists of indices;
+//! [`text`] makes tokens of texts; [`tensors`] reads and writes weights.
 //! Every error is a [`DataError`] that names the file and the line, or the column and row group.
 
 pub mod columns;
@@ -13,6 +14,7 @@ pub mod generate;
 pub mod images;
 pub mod import;
 pub mod input_file;
+pub mod rewire;
 pub mod samples;
 pub mod tensors;
 pub mod text;

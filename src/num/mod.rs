@@ -9,6 +9,7 @@ pub mod halves;
 pub mod hash;
 pub mod isa;
 pub mod normal;
+pub mod permutation;
 pub mod poisson;
 pub mod prefetch;
 pub mod quant;

@@ -65,6 +65,8 @@ pub enum Purpose {
     Shuffle = 24,
     /// Samples with replacement of the bootstrap.
     Resampling = 25,
+    /// Null wirings of a network.
+    Rewiring = 26,
 }
 
 /// The address of one draw.

@@ -205,3 +205,22 @@ fn unchanged_conditions_differ_in_one_of_twenty_tests() {
     let same = crate::experiment::statistics::compare(&group(1), &group(1)).expect("pairs");
     assert_eq!((same.difference, same.p), (0.0, None), "equal seeds give equal trials");
 }
+
+#[test]
+fn null_wirings_are_conditions_with_builds_of_their_own() {
+    let temp = TempFolder::new("experiment-rewired");
+    let conditions = r#"seeds: "1..2", conditions: [
+        Values((path: "network.rewire", values: "Original, DegreePreserving, WeightsShuffled, SignsShuffled, Random"))]"#;
+    let project = project(conditions);
+    let (folder, table, _) = run_in(&temp.join("one"), &project, Shard::default(), &setting(1)).expect("an experiment");
+    run_in(&temp.join("three"), &project, Shard::default(), &setting(3)).expect("an experiment");
+    assert!(files(&temp.join("three")) == files(&temp.join("one")), "three workers");
+    let hashes: Vec<&String> = (0..folder.plan.conditions.len()).map(|at| &table.trials[&(at, 2)].hash).collect();
+    assert_eq!((hashes.len(), table.n_failed()), (6, 0));
+    let distinct: std::collections::BTreeSet<&String> = hashes.iter().copied().collect();
+    assert_eq!(distinct.len(), 5, "the original is the control: {hashes:?}");
+    for condition in &folder.plan.conditions {
+        let done = repeat(&folder, &condition.name, 2, &setting(1), &Progress::default()).expect("a trial");
+        assert!(done.is_identical(), "{}: {done:?}", condition.name);
+    }
+}

@@ -24,6 +24,7 @@
 //! | [`constants`] | conversion of user units to constants and propagators |
 //! | [`leaky`] | definition of the second model's step, bit for bit |
 //! | [`setup`] | neurons and connectivity from files or generators |
+//! | `rewiring` | null wirings of a network |
 //! | [`select`] | targets: queries and lists |
 //! | [`stimuli`], `pattern_stimulus` | stimuli and silencing over time |
 //! | [`cpu`] | the step: definition and CPU backend |
@@ -56,6 +57,7 @@ pub mod predict;
 mod presets;
 pub mod probes;
 mod requests;
+mod rewiring;
 pub mod saved_state;
 pub mod select;
 mod semantics;

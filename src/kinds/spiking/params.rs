@@ -9,6 +9,7 @@ use crate::{
     params::{Distribution, PathText, one_of::NoParameters},
 };
 
+pub use super::rewiring::Rewiring;
 pub use crate::{kinds::shared::real::StatePrecision, params::Selection};
 
 choices! {
@@ -183,6 +184,18 @@ params! {
         #[param(title = "Synapses per inh. connection", range = 1.0..=500.0, hard = 0.0..=2000.0, apply = Rebuild)]
         #[show_if(|s| s.source == Source::Balanced)]
         inhibitory_count: Distribution = Distribution::constant(33.0),
+
+        /// Random wiring that keeps chosen properties of the network, as a control for effects of the wiring. A condition of an
+        /// experiment, as in `--vary network.rewire=Original,DegreePreserving`. Networks from rules are not rewired.
+        #[param(title = "Rewiring", source = "Maslov & Sneppen 2002", apply = Rebuild)]
+        #[show_if(|s| s.source != Source::Rules || s.rewire != Rewiring::Original)]
+        rewire: Rewiring = Rewiring::Original,
+
+        /// Seed of the rewiring. It does not depend on the seed of the project, so all trials have the same wiring; vary it to
+        /// compare several wirings.
+        #[param(title = "Rewiring seed", range = 0.0..=1000.0, hard = 0.0..=4_294_967_295.0, apply = Rebuild)]
+        #[show_if(|s| s.rewire != Rewiring::Original)]
+        rewire_seed: u32 = 1,
     }
 }
 

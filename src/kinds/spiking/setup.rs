@@ -3,6 +3,7 @@
 use super::{
     general::network::RuleNetwork,
     params::{Network, Params, Source},
+    rewiring,
 };
 use crate::{
     data::{
@@ -32,6 +33,9 @@ pub struct Setup {
 pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Setup, SimError> {
     let watch = |stage: &str, fraction: f32| progress.report(stage, fraction).is_ok();
     let network = &params.network;
+    if let Some(why) = rewiring::refusal(network) {
+        return Err(SimError::Input(why));
+    }
     let file = |typed: &str| Some(typed.trim()).filter(|t| !t.is_empty()).map(|t| context.resolve(t));
     let connectome = match network.source {
         Source::Files => {
@@ -58,7 +62,8 @@ pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> 
             balanced_with(n, network.in_degree, fraction, count, context.seed, &watch)
         }
     };
-    Setup::new(connectome.map_err(|error| match error {
+    let rewired = connectome.and_then(|connectome| rewiring::apply(network, connectome, &watch));
+    Setup::new(rewired.map_err(|error| match error {
         DataError::Cancelled => SimError::Cancelled,
         other => SimError::Input(other.to_string()),
     })?)

@@ -116,7 +116,7 @@ impl<'a> RowMaker<'a> {
     /// Returns partner `number` of `own` in a permutation of `n` neurons; without autapses it is not `own`.
     pub fn other_partner(&self, number: u32, n: u32, own: u32, autapses: bool) -> u32 {
         let is_open = autapses || !self.is_own();
-        let drawn = self.draws.permutation(own, n - u32::from(!is_open)).image(number);
+        let drawn = self.draws.permutation(own, n - u32::from(!is_open)).image(number.into()) as u32;
         drawn + u32::from(!is_open && drawn >= own)
     }
 
