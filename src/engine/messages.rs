@@ -2,21 +2,14 @@
 
 use super::{Checkpoint, CommandHistory, RecordingEnd, SafetyPlan, Sink};
 use crate::{
-    gpu::{Activity, KernelFacts},
+    gpu::KernelFacts,
     params::{Change, named::NamedValue},
     sim::{
         Action, Answer, ArgValues, Clock, Connectivity, Digest, ElementSet, ElementState, InputData, Level,
         MemoryReport, ProbeId, ProbeSpec, Progress, Request, Shape, SimError, Simulation, Tap, TapArgs,
     },
 };
-use std::{
-    collections::HashMap,
-    io,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::{collections::HashMap, io, sync::Arc};
 
 /// Command to the engine.
 pub enum Command {
@@ -412,32 +405,5 @@ impl LoggedCommand {
             Self::Set(change) | Self::Data(change, _) => Some(change),
             Self::Act(_) | Self::Rewind | Self::Former(..) => None,
         }
-    }
-}
-
-/// Counters that any thread can read at any time.
-#[derive(Default)]
-pub struct EngineCounters {
-    /// Number of steps taken.
-    pub step: AtomicU64,
-    /// Wall-clock nanoseconds of the last batch.
-    pub batch_nanos: AtomicU64,
-    /// Number of steps in the last batch.
-    pub batch_steps: AtomicU64,
-    /// Wall-clock nanoseconds that the simulation has waited for the recorder.
-    pub stalled_nanos: AtomicU64,
-    /// Number of blocks in the recorder's queue.
-    pub queued_blocks: AtomicU64,
-    /// Nanoseconds of computing since step 0, or since the state that the simulation began with. Excludes pauses and
-    /// waits for the speed limit or the disk.
-    pub computed_nanos: AtomicU64,
-    /// Progress of long work between steps.
-    pub activity: Activity,
-}
-
-impl EngineCounters {
-    /// Reads a counter.
-    pub fn read(counter: &AtomicU64) -> u64 {
-        counter.load(Ordering::Relaxed)
     }
 }

@@ -6,6 +6,7 @@
 
 mod checkpoint;
 mod handlers;
+mod counters;
 mod loader;
 mod mailbox;
 mod measuring;
@@ -23,7 +24,8 @@ mod worker;
 pub use checkpoint::{Checkpoint, CheckpointPlan};
 pub use loader::{Loader, Outcome};
 pub use mailbox::Mailbox;
-pub use messages::{Command, EngineCounters, Event, LoggedCommand, Scheduled, SchemaChanges, SetChange, SimSchema};
+pub use messages::{Command, Event, LoggedCommand, Scheduled, SchemaChanges, SetChange, SimSchema};
+pub use counters::EngineCounters;
 pub use priority::lower_priority;
 pub use recorder::{CommandHistory, EndStatus, RecordingEnd, RecordingStart, Sink};
 pub use safety::SafetyPlan;
