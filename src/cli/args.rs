@@ -3,6 +3,7 @@
 use super::{
     ask_args::AskArgs,
     bench_args::BenchArgs,
+    checkpoint_args::{AtStep, CheckpointInterval, at_step, checkpoint_interval},
     experiment_args::{ExperimentArgs, MergeArgs},
     runs_args::{RunsArgs, TagArgs},
     suggest::DeviceParser,
@@ -126,12 +127,16 @@ pub(super) struct RunArgs {
     /// run; --set changes it.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["trials", "seed", "dry_run"])]
     pub branch: Option<PathBuf>,
-    /// The last checkpoint of --branch at or before this step.
-    #[arg(long, value_name = "STEP", requires = "branch")]
-    pub at: Option<u64>,
+    /// The last checkpoint of --branch at or before this step; `best` for that with the lowest held-out loss.
+    #[arg(long, value_name = "STEP", requires = "branch", value_parser = at_step)]
+    pub at: Option<AtStep>,
     /// Write a checkpoint at this interval: wall time with a unit, e.g. `10min`, or steps, e.g. `5000steps`.
     #[arg(long, value_parser = checkpoint_interval, value_name = "INTERVAL")]
     pub checkpoint_every: Option<CheckpointInterval>,
+    /// End the run when the held-out loss has not improved in this many evaluations in a row, and keep the checkpoint with the
+    /// lowest one; 0: never. Trials are not ended.
+    #[arg(long, value_name = "EVALUATIONS")]
+    pub stop_early: Option<u32>,
     /// Change a parameter, e.g. `lif.tau_m=15ms`. Relative paths start from the working directory.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub set: Vec<String>,
@@ -300,28 +305,6 @@ pub(super) enum Duration {
     Time(f64),
     /// Number of steps, and the name of the unit as given.
     Count(u64, String),
-}
-
-/// Interval between checkpoints.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum CheckpointInterval {
-    /// Wall time in seconds.
-    Secs(f64),
-    Steps(u64),
-}
-
-/// Parses an interval such as `10min`, `90 s` or `5000steps`. Fails if the text is not a positive interval with a unit.
-fn checkpoint_interval(text: &str) -> Result<CheckpointInterval, String> {
-    let steps = text.trim().strip_suffix("steps").or_else(|| text.trim().strip_suffix("step"));
-    if let Some(n) = steps.and_then(|n| n.trim().parse().ok()).filter(|n| *n > 0) {
-        return Ok(CheckpointInterval::Steps(n));
-    }
-    match Unit::S.parse(text) {
-        Ok(secs) if secs > 0.0 && secs <= 1e9 && text.trim().parse::<f64>().is_err() => {
-            Ok(CheckpointInterval::Secs(secs))
-        }
-        _ => Err(format!("`{text}` is not an interval; expected e.g. `10min`, `90s` or `5000steps`")),
-    }
 }
 
 /// Parses a length such as `200ms`, `1 s`, `2min`, `400generations` or `1 update`. [`Duration::apply`] checks whether the

@@ -2,6 +2,7 @@
 
 use super::{
     args::RunArgs,
+    checkpoint_args::AtStep,
     device,
     error::CliError,
     progress::ProgressLine,
@@ -27,7 +28,15 @@ pub(super) fn run(path: &Path, args: &RunArgs) -> Result<(), CliError> {
     if args.project.is_none() && !args.allow_outside && !is_own(path) {
         refuse_outside(&outside_paths_of_run(&run, &run.project()?), "run")?;
     }
-    let from = run.continuation(args.at, &Progress::default())?;
+    let at = match args.at {
+        Some(AtStep::Best) => Some(run.best_step().ok_or_else(|| {
+            let folder = path.display();
+            CliError::Usage(format!("{folder} keeps no best checkpoint; record with `--set run.keep_best=true`"))
+        })?),
+        Some(AtStep::Step(step)) => Some(step),
+        None => None,
+    };
+    let from = run.continuation(at, &Progress::default())?;
     let (project, base) = match &args.project {
         Some(file) => {
             let project = project::open(file)?.0;

@@ -193,6 +193,7 @@ fn run_info(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
         out["notes"] = json!(run.notes);
         out["path"] = json!(run.path.display().to_string());
         out["data_hash"] = json!(m.data_hash());
+        out["best_step"] = json!(run.best_step());
         print_line!("{out:#}");
         return Ok(());
     }
@@ -237,7 +238,10 @@ fn run_info(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
         print_line!("  checkpoints {when}");
     }
     for c in &m.checkpoints {
-        print_line!("  checkpoint at step {}: {:.1} MB, {}", c.step, c.n_bytes as f64 * 1e-6, c.file);
+        let best = c.best_value().filter(|_| run.best_step() == Some(c.step));
+        let best =
+            best.map_or_else(String::new, |value| format!(", the best: {} {value}", m.checkpoint_settings.best_of));
+        print_line!("  checkpoint at step {}: {:.1} MB, {}{best}", c.step, c.n_bytes as f64 * 1e-6, c.file);
     }
     super::check::print_hashes(run);
     print_line!("{}", counted(run.commands()?.len(), "live edit", "live edits"));

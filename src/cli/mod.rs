@@ -13,6 +13,7 @@ mod bench_taps;
 mod bench_window;
 mod branched;
 mod check;
+mod checkpoint_args;
 mod device;
 mod diff;
 mod error;

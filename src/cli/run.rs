@@ -1,7 +1,7 @@
 //! `neuropil run`: runs a project and records it.
 
 use super::{
-    args::{CheckpointInterval, Duration, RunArgs},
+    args::{Duration, RunArgs},
     branched, device,
     error::CliError,
     experiment,
@@ -68,6 +68,7 @@ pub(super) fn headless(project: Option<PathBuf>) -> Result<(), CliError> {
         branch: None,
         at: None,
         checkpoint_every: None,
+        stop_early: None,
         set: vec![],
         probe: vec![],
         duration: None,
@@ -134,11 +135,7 @@ pub(super) fn changed(mut project: Project, base: PathBuf, args: &RunArgs) -> Re
         project.run.device = device.choice;
         project.run.gpu = device.gpu.unwrap_or(project.run.gpu);
     }
-    match args.checkpoint_every {
-        Some(CheckpointInterval::Secs(secs)) => project.run.checkpoint_every_s = secs,
-        Some(CheckpointInterval::Steps(steps)) => project.run.checkpoint_steps = steps,
-        None => {}
-    }
+    args.apply_checkpoints(&mut project)?;
     let words: Vec<String> = std::env::args_os().map(|word| quoted(&word.to_string_lossy())).collect();
     Ok(Job { project, base, command: words.join(" "), force: args.force, recorded_before: vec![] })
 }

@@ -307,6 +307,7 @@ impl EngineEvents<'_> {
                 Ok(Event::Rejected { error, .. }) => return Err(error.into()),
                 Ok(Event::RecordingFailed(error, end)) => self.recording_failed(&error, &end),
                 Ok(Event::CheckpointFailed(error)) => self.checkpoint_failed(&error),
+                Ok(Event::StoppedEarly { probe, best }) => eprintln!("neuropil: {}", best.words(probe)),
                 Ok(Event::Saved(checkpoint)) => (self.awaits_state, self.saved) = (false, Some(checkpoint)),
                 Ok(_) => {}
                 Err(e) if e.is_disconnected() => return Err(gone()),

@@ -1,6 +1,6 @@
 //! Checkpoints: a snapshot of the simulation with the parameters and commands that led to it.
 
-use super::{Event, worker::Worker};
+use super::{BestPlan, BestState, Event, worker::Worker};
 use crate::{
     params::{Change, Params},
     sim::{Clock, Digest, Effect, HostMemory, SimError, Simulation, Snapshot, group_digits},
@@ -23,6 +23,10 @@ pub struct Checkpoint {
     pub params: Vec<Change>,
     /// Number of entries of the command log that led to the state. Later entries of the same step are not included.
     pub n_logged: u64,
+    /// Best state of the recording up to the state; `None` if the recording follows no result.
+    pub best: Option<BestState>,
+    /// Whether the checkpoint is only taken because its state is the best one so far.
+    pub is_only_best: bool,
 }
 
 /// Conditions on which a recording takes checkpoints.
@@ -36,6 +40,8 @@ pub struct CheckpointPlan {
     pub at_end: bool,
     /// Whether the wall-clock interval was not set by the user.
     pub is_automatic: bool,
+    /// Result of which the recording keeps the best state; `None` if it keeps none.
+    pub best: Option<BestPlan>,
 }
 
 impl CheckpointPlan {
@@ -89,7 +95,10 @@ impl Schedule {
     }
 
     pub fn taken(&mut self, checkpoint: &Checkpoint) {
-        (self.last, self.last_step) = (Instant::now(), checkpoint.clock.step);
+        if !checkpoint.is_only_best {
+            self.last = Instant::now();
+        }
+        self.last_step = checkpoint.clock.step;
         (self.last_logged, self.pending) = (checkpoint.n_logged, Arc::downgrade(&checkpoint.snapshot));
     }
 }
@@ -99,8 +108,15 @@ impl<W: Fn()> Worker<W> {
     pub(super) fn checkpoint_if_due(&mut self) {
         let step = self.clock().step;
         if self.recorder.as_ref().is_some_and(|recorder| recorder.schedule.is_due(step)) {
-            self.record_checkpoint();
+            self.record_checkpoint(false);
         }
+    }
+
+    /// Sends the present state, which is the best one so far, to the recorder.
+    pub(super) fn keep_best(&mut self) {
+        let step = self.clock().step;
+        let is_due = self.recorder.as_ref().is_some_and(|recorder| recorder.schedule.is_due(step));
+        self.record_checkpoint(!is_due);
     }
 
     /// Sends the last checkpoint of a recording to the recorder. An interrupted run can continue from it.
@@ -109,18 +125,19 @@ impl<W: Fn()> Worker<W> {
         let is_new = |s: &Schedule| (s.last_step, s.last_logged) != (step, n_logged);
         let is_wanted = |s: &Schedule| (s.plan.at_end || (is_interrupted && s.plan.is_periodic())) && is_new(s);
         if self.recorder.as_ref().is_some_and(|recorder| is_wanted(&recorder.schedule)) {
-            self.record_checkpoint();
+            self.record_checkpoint(false);
         }
     }
 
-    fn record_checkpoint(&mut self) {
+    fn record_checkpoint(&mut self, is_only_best: bool) {
         if let Some(recorder) = &self.recorder {
             recorder.schedule.wait();
         }
         match self.checkpoint() {
             Some(Ok(checkpoint)) => {
                 // If the recorder has failed, the next block reports it.
-                let _ = self.recorder.as_mut().map(|recorder| recorder.checkpoint(checkpoint));
+                let marked = Checkpoint { is_only_best, ..checkpoint };
+                let _ = self.recorder.as_mut().map(|recorder| recorder.checkpoint(marked));
             }
             Some(Err(error)) => self.send_event(Event::CheckpointFailed(error)),
             None => {}
@@ -164,12 +181,15 @@ impl<W: Fn()> Worker<W> {
             return Some(Err(error));
         }
         let params = params_of(&**sim);
+        let best = self.recorder.as_ref().and_then(|recorder| recorder.followed.as_ref()?.best);
         Some(sim.save().map(|snapshot| Checkpoint {
             snapshot: Arc::new(snapshot),
             clock: sim.clock(),
             digest: sim.digest(0),
             params,
             n_logged,
+            best,
+            is_only_best: false,
         }))
     }
 }

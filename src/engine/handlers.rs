@@ -313,6 +313,7 @@ impl<W: Fn()> Worker<W> {
     /// Taps the probes that the screen and the recordings need. Taps with equal keys are merged into one with the elements
     /// of all.
     pub(super) fn update_taps(&mut self) {
+        Tap::merge(&mut union, self.recorder.iter().filter_map(|r| Some(r.followed.as_ref()?.tap.clone())));
         let mut union = self.subscribed.clone();
         Tap::merge(&mut union, self.recorder.iter().flat_map(|r| &r.taps).cloned());
         Tap::merge(&mut union, self.safety.iter().flat_map(|s| &s.taps).cloned());
@@ -337,12 +338,12 @@ impl<W: Fn()> Worker<W> {
         if let Err(wrong) = checked {
             return self.send_event(Event::RecordingFailed(io::Error::other(wrong), RecordingEnd::default()));
         }
-        let digest = sim.digest(0);
+        let (digest, probes) = (sim.digest(0), sim.probes());
         let Some(start) = self.recording_start(&taps) else { return };
         let continues = sink.continues();
         // The safety recording is complete up to this step, so the recording may take over its data.
         self.close_safety(EndStatus::Complete);
-        match Recorder::start(taps, sink, start, digest, self.shared.counters.clone()) {
+        match Recorder::start(taps, probes, sink, start, digest, self.shared.counters.clone()) {
             Ok(recorder) => {
                 self.recorder = Some(recorder);
                 self.end_lineage_taps();

@@ -1,6 +1,6 @@
 //! Messages of the engine: commands, events, and the schema of the running simulation.
 
-use super::{Checkpoint, CommandHistory, RecordingEnd, SafetyPlan, Sink};
+use super::{BestState, Checkpoint, CommandHistory, RecordingEnd, SafetyPlan, Sink};
 use crate::{
     gpu::KernelFacts,
     params::{Change, named::NamedValue},
@@ -372,6 +372,13 @@ pub enum Event {
     /// Hash and totals of the simulation at this step.
     Digest(Digest, Clock),
     /// Answer to a request.
+    /// The run was paused, because the followed result of its recording no longer improves.
+    StoppedEarly {
+        /// Name of the result's probe.
+        probe: &'static str,
+        /// Best state of the recording.
+        best: BestState,
+    },
     Answered {
         /// Progress object of the request, which identifies it.
         progress: Arc<Progress>,

@@ -4,9 +4,10 @@
 
 #![warn(missing_docs)]
 
+mod best;
 mod checkpoint;
-mod handlers;
 mod counters;
+mod handlers;
 mod loader;
 mod mailbox;
 mod measuring;
@@ -22,10 +23,11 @@ mod unfinished;
 mod worker;
 
 pub use checkpoint::{Checkpoint, CheckpointPlan};
+pub use best::{BestPlan, BestState};
 pub use loader::{Loader, Outcome};
+pub use counters::EngineCounters;
 pub use mailbox::Mailbox;
 pub use messages::{Command, Event, LoggedCommand, Scheduled, SchemaChanges, SetChange, SimSchema};
-pub use counters::EngineCounters;
 pub use priority::lower_priority;
 pub use recorder::{CommandHistory, EndStatus, RecordingEnd, RecordingStart, Sink};
 pub use safety::SafetyPlan;

@@ -3,11 +3,12 @@
 
 use super::{
     Checkpoint, EngineCounters, LoggedCommand, SchemaChanges, SimSchema,
+    best::FollowedResult,
     checkpoint::{CheckpointPlan, Rescue, Schedule},
 };
 use crate::{
     params::Change,
-    sim::{Clock, Digest, ElementSet, Execution, Frame, Level, ProbeId, Tap},
+    sim::{Clock, Digest, ElementSet, Execution, Frame, Level, ProbeId, ProbeSpec, Tap},
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 use std::{
@@ -157,6 +158,8 @@ pub(super) struct Recorder {
     pub taps: Vec<Tap>,
     /// Due times of checkpoints.
     pub schedule: Schedule,
+    /// Result of which the best state is kept; `None` if none is.
+    pub followed: Option<FollowedResult>,
     /// Last state that was saved during the recording.
     pub rescue: Option<Rescue>,
     queue: Sender<Block>,
@@ -167,16 +170,20 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts the thread. `digest` is the digest of the simulation at the start. Fails if the thread cannot be started.
+    /// Starts the thread. `digest` is the digest of the simulation at the start, `probes` are its probes. Fails if the thread
+    /// cannot be started.
     pub fn start(
         taps: Vec<Tap>,
+        probes: &[ProbeSpec],
         mut sink: Box<dyn Sink>,
         start: RecordingStart,
         digest: Digest,
         counters: Arc<EngineCounters>,
     ) -> io::Result<Self> {
         let (queue, blocks) = bounded(QUEUE);
-        let schedule = Schedule::new(sink.checkpoints(), start.clock.step);
+        let plan = sink.checkpoints();
+        let followed = plan.best.and_then(|best| FollowedResult::new(best, probes));
+        let schedule = Schedule::new(plan, start.clock.step);
         let failed = Arc::new(AtomicBool::new(false));
         let flag = failed.clone();
         let is_discarded = Arc::new(AtomicBool::new(false));
@@ -186,7 +193,7 @@ impl Recorder {
             let written = RecordingEnd { digest, clock: start.clock, ..RecordingEnd::default() };
             Writer { sink, written, failed: flag, is_discarded: discarded }.run(begun, &blocks)
         })?;
-        Ok(Self { taps, schedule, rescue: None, queue, thread, counters, failed, is_discarded })
+        Ok(Self { taps, schedule, followed, rescue: None, queue, thread, counters, failed, is_discarded })
     }
 
     /// Queues a block; waits if the queue is full. Returns `false` if the sink has failed; the error is in the result of

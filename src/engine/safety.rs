@@ -114,7 +114,7 @@ impl SafetyRecorder {
     fn open(&mut self, counters: &Arc<EngineCounters>) {
         let to = match std::mem::replace(&mut self.to, Destination::Failed) {
             Destination::Closed(sink, start, digest) => {
-                let opened = Recorder::start(self.taps.clone(), sink, start, digest, counters.clone());
+                let opened = Recorder::start(self.taps.clone(), &[], sink, start, digest, counters.clone());
                 opened.map_or(Destination::Failed, Destination::Open)
             }
             other => other,

@@ -260,6 +260,9 @@ impl<W: Fn()> Worker<W> {
         if states && self.with_individuals {
             let of = |set: &Arc<ElementSet>| Some((set.name, sim.individuals(set.name)?));
             frame.individuals = sim.sets().iter().filter_map(of).collect();
+        if let Some(followed) = self.recorder.as_mut().and_then(|recorder| recorder.followed.as_mut()) {
+            followed.read(&frame);
+        }
         }
         if states {
             self.states_rate.read();
@@ -382,15 +385,20 @@ impl<W: Fn()> Worker<W> {
             let _range = nvtx::range("batch");
             sim.advance(steps, &mut self.pass)?;
         }
+        self.pass.ends_at_results = self.follows_result();
         let taken = (self.clock().step - clock.step) as u32;
         if taken == 0 {
-            // A command is pending, for which the current step was aborted.
+            // A command is pending, for which the current step was aborted; or an aborted measurement has finished.
             self.pass.abandon();
             self.batch_start = None;
             std::thread::yield_now();
             return Ok(false);
         }
         let sampling = Instant::now();
+            if self.follows_result() {
+                self.sample(false, false)?;
+                self.follow_result();
+            }
         self.sample_batch()?;
         self.pass.aside_since(sampling, "sample");
         self.batch_start = None;
@@ -413,6 +421,7 @@ impl<W: Fn()> Worker<W> {
         self.write_safety(false);
         self.update_memory();
         let clock = self.clock();
+        self.follow_result();
         counters.step.store(clock.step, Ordering::Relaxed);
         counters.batch_nanos.store(took.as_nanos() as u64, Ordering::Relaxed);
         counters.batch_steps.store(taken.into(), Ordering::Relaxed);

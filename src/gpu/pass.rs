@@ -28,6 +28,8 @@ pub struct Pass {
     pub activity: Activity,
     /// Asks `advance` to return early, after a step that changed the schema.
     pub ends_at_changes: bool,
+    /// Asks `advance` to return early, after a value of the kind's result probe, at the state that has the value.
+    pub ends_at_results: bool,
     /// Lets `advance` return while measurements run concurrently with later steps; the caller collects them afterwards.
     pub defers_measurements: bool,
     /// Whether the readings are only shown on screen, where they may lag and refer to the text before the newest text.

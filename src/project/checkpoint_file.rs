@@ -16,7 +16,7 @@ use super::{
     run_file::{self, Hash},
 };
 use crate::{
-    engine::Checkpoint,
+    engine::{BestState, Checkpoint},
     sim::{
         Clock, Digest, Snapshot,
         snapshot::{ElementType, Section, n_bytes},
@@ -106,7 +106,7 @@ pub(super) struct RecordedUntil {
 }
 
 /// Entry of a checkpoint in the manifest of its run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct CheckpointInfo {
     /// Name of the file.
@@ -117,6 +117,19 @@ pub struct CheckpointInfo {
     pub n_bytes: u64,
     /// XXH64 of the file's directory, which holds the hashes of the sections.
     pub hash: String,
+    /// Best state of the run up to this one; `None` if the run follows no result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub best: Option<BestState>,
+    /// Whether the checkpoint was only taken because its state was the best one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_only_best: bool,
+}
+
+impl CheckpointInfo {
+    /// Returns the value of the followed result if the state was the best one when the checkpoint was taken.
+    pub fn best_value(&self) -> Option<f32> {
+        self.best.filter(|best| best.step == self.step).map(|best| best.value)
+    }
 }
 
 /// Returns the file name of the checkpoint at a step.
@@ -144,7 +157,10 @@ pub(super) fn write(folder: &Path, checkpoint: &Checkpoint, run: &RecordedUntil)
     });
     let renamed = written.and_then(|done| std::fs::rename(&partial, &path).map(|()| done));
     match renamed {
-        Ok((n_bytes, hash)) => Ok(CheckpointInfo { file: name, step: checkpoint.clock.step, n_bytes, hash }),
+        Ok((n_bytes, hash)) => {
+            let (best, is_only_best) = (checkpoint.best, checkpoint.is_only_best);
+            Ok(CheckpointInfo { file: name, step: checkpoint.clock.step, n_bytes, hash, best, is_only_best })
+        }
         Err(error) => {
             std::fs::remove_file(&partial).ok();
             Err(at(&path, &error))

@@ -16,17 +16,30 @@ pub struct CheckpointSettings {
     pub kept: u32,
     /// Whether the interval was not set by the user.
     pub is_automatic: bool,
+    /// Probe of which the state with the lowest value is kept; empty: no such state is kept.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub best_of: String,
+    /// Number of its values in a row without an improvement after which the run ends; 0: never.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub patience: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 impl CheckpointSettings {
     /// Describes a plan of which `kept` checkpoints are kept.
-    pub const fn of(plan: &CheckpointPlan, kept: u32) -> Self {
+    pub fn of(plan: &CheckpointPlan, kept: u32) -> Self {
         Self {
             every_s: plan.every.as_secs_f64(),
             every_steps: plan.every_steps,
             at_end: plan.at_end,
             kept,
             is_automatic: plan.is_automatic,
+            best_of: plan.best.map_or_else(String::new, |best| best.probe.to_owned()),
+            patience: plan.best.map_or(0, |best| best.patience),
         }
     }
 
@@ -44,9 +57,18 @@ impl CheckpointSettings {
         when.extend((self.every_steps > 1).then(|| format!("every {} steps", group_digits(self.every_steps))));
         let is_periodic = !when.is_empty();
         when.extend(self.at_end.then(|| "at the end".to_owned()));
+        let best = match (self.best_of.as_str(), self.patience) {
+            ("", _) => String::new(),
+            (probe, 0) => format!("the one with the lowest {probe}"),
+            (probe, n) => {
+                let values = if n == 1 { "value".to_owned() } else { format!("{} values", group_digits(n.into())) };
+                format!("the one with the lowest {probe}, which ends the run after {values} that are not lower")
+            }
+        };
         if when.is_empty() {
-            return None;
+            return (!best.is_empty()).then_some(best);
         }
+        let best = if best.is_empty() { best } else { format!("; {best}") };
         let kept = match self.kept {
             _ if !is_periodic => String::new(),
             0 => ", all kept".to_owned(),
@@ -64,7 +86,7 @@ impl CheckpointSettings {
             (n, None) => format!("; about {} each", mb(n)),
             (n, Some(most)) => format!("; about {} each, at most {} on disk", mb(n), mb(most)),
         };
-        Some(format!("{}{kept}{size}", when.join(" and ")))
+        Some(format!("{}{kept}{size}{best}", when.join(" and ")))
     }
 }
 
@@ -95,5 +117,10 @@ mod tests {
         let seconds = CheckpointSettings { every_s: 1.5, kept: 1, ..Default::default() };
         assert_eq!(seconds.words(0).unwrap(), "every 1.5 s, the newest kept");
         assert_eq!(CheckpointSettings { kept: 3, ..Default::default() }.words(7), None);
+        let best = CheckpointSettings { best_of: "held_out".to_owned(), ..end.clone() };
+        assert_eq!(best.words(0).unwrap(), "at the end; the one with the lowest held_out");
+        let early = CheckpointSettings { at_end: false, patience: 3, ..best };
+        let said = early.words(0).unwrap();
+        assert_eq!(said, "the one with the lowest held_out, which ends the run after 3 values that are not lower");
     }
 }

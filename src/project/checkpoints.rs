@@ -10,7 +10,7 @@ use super::{
     unlisted::remove,
     writer::save_manifest,
 };
-use crate::engine::{Checkpoint, CheckpointPlan};
+use crate::engine::{BestState, Checkpoint, CheckpointPlan};
 use std::{io, thread::JoinHandle};
 
 /// Checkpoints of a run that is being written.
@@ -38,14 +38,31 @@ impl Checkpoints {
     }
 
     /// Describes the checkpoints for the manifest.
-    pub const fn settings(&self) -> CheckpointSettings {
+    pub fn settings(&self) -> CheckpointSettings {
         CheckpointSettings::of(&self.plan, self.keep as u32)
     }
 
-    /// Marks the checkpoints as those of a run that continues at a step.
-    pub fn resumed_at(self, step: u64) -> Self {
+    /// Marks the checkpoints as those of a run that continues at a step, up to which `best` was the best state.
+    pub fn resumed_at(mut self, step: u64, best: Option<BestState>) -> Self {
+        if let Some(plan) = &mut self.plan.best {
+            plan.known = best;
+        }
         Self { resumed_at: Some(step), ..self }
     }
+}
+
+/// Removes from a list, the last of which is new, the states that are no longer the best, and the oldest beyond `keep`. Returns
+/// them.
+fn superseded(list: &mut Vec<CheckpointInfo>, keep: usize) -> Vec<CheckpointInfo> {
+    let best = list.last().and_then(|last| last.best).map(|best| best.step);
+    let n_planned = list.iter().filter(|info| !info.is_only_best).count();
+    let mut excess = if keep == 0 { 0 } else { n_planned.saturating_sub(keep) };
+    let is_superseded = |info: &mut CheckpointInfo| {
+        let is_old = !info.is_only_best && excess > 0;
+        excess -= usize::from(is_old);
+        (is_old || info.is_only_best) && best != Some(info.step)
+    };
+    list.extract_if(.., is_superseded).collect()
 }
 
 impl RunWriter {
@@ -101,8 +118,7 @@ impl RunWriter {
         let list = &mut self.manifest.checkpoints;
         list.retain(|known| known.step < written.step);
         list.push(written);
-        let excess = if self.checkpoints.keep == 0 { 0 } else { list.len().saturating_sub(self.checkpoints.keep) };
-        self.checkpoints.obsolete.extend(list.drain(..excess));
+        self.checkpoints.obsolete.extend(superseded(list, self.checkpoints.keep));
         if self.manifest.status != Status::Running {
             return Ok(()); // the last manifest follows
         }
@@ -128,5 +144,33 @@ impl RunWriter {
     pub(super) fn keeping_last_state(mut self) -> Self {
         (self.checkpoints.plan, self.checkpoints.keep) = (CheckpointPlan::default(), 1);
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_state_is_kept_beside_the_newest() {
+        let mut list = vec![];
+        let mut kept = vec![];
+        // Step, step of the best state, whether it was taken for that alone.
+        for (step, best, is_only_best) in [
+            (10, 10, true),
+            (20, 20, true),
+            (25, 20, false),
+            (30, 30, false),
+            (35, 30, false),
+            (45, 30, false),
+            (50, 50, true),
+        ] {
+            let best = Some(BestState { step: best, value: 1.0, n_later: 0 });
+            list.push(CheckpointInfo { step, best, is_only_best, ..CheckpointInfo::default() });
+            superseded(&mut list, 2);
+            kept.push(list.iter().map(|info| info.step).collect::<Vec<_>>());
+        }
+        let want: [&[u64]; 7] = [&[10], &[20], &[20, 25], &[25, 30], &[30, 35], &[30, 35, 45], &[35, 45, 50]];
+        assert_eq!(kept, want);
     }
 }

@@ -79,6 +79,12 @@ impl RunFolder {
         Err(io::Error::new(ErrorKind::InvalidData, what))
     }
 
+    /// Returns the step of the checkpoint with the lowest result; `None` if the run keeps no such checkpoint.
+    pub fn best_step(&self) -> Option<u64> {
+        let best = |info: &&CheckpointInfo| info.best_value().is_some();
+        self.manifest.checkpoints.iter().rev().find(best).map(|info| info.step)
+    }
+
     /// Reads the last checkpoint, or the last one at or before step `up_to`. All hashes are verified; damaged checkpoints are
     /// skipped with a note. Fails if no checkpoint is usable.
     pub fn continuation(&self, up_to: Option<u64>, progress: &Progress) -> Result<Continuation, SimError> {

@@ -147,7 +147,7 @@ pub struct FileInfo {
 }
 
 /// Origin of a branch.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Parent {
     /// Folder of the other run, relative to the folder of this run if possible.

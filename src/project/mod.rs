@@ -168,7 +168,7 @@ impl Project {
 
     /// Returns the conditions on which recordings of the project take checkpoints.
     pub fn checkpoint_plan(&self) -> CheckpointPlan {
-        self.run.checkpoints(self.model.keeps_final_state())
+        self.run.checkpoints(self.model.keeps_final_state(), self.model.result_probe())
     }
 
     /// Describes when a recording takes checkpoints and how many it keeps, of about `n_bytes` each (0: unknown); `None` if it

@@ -1,6 +1,11 @@
 //! Run settings of a project.
 
-use crate::{choices, engine::CheckpointPlan, param_tree, params, sim::TimeBase};
+use crate::{
+    choices,
+    engine::{BestPlan, CheckpointPlan},
+    param_tree, params,
+    sim::TimeBase,
+};
 use std::time::Duration;
 
 choices! {
@@ -81,6 +86,16 @@ params! {
         /// Whether a recording ends with a checkpoint.
         #[param(title = "Final checkpoint")]
         final_checkpoint: FinalCheckpoint = FinalCheckpoint::Auto,
+
+        /// Whether a recording of a kind with a held-out loss also keeps the checkpoint with the lowest one. It is taken after the
+        /// evaluation, and replaces the one that was the best before.
+        #[param(title = "Keep best checkpoint")]
+        keep_best: bool = false,
+
+        /// Number of evaluations of the held-out loss in a row without a new lowest value after which a recording ends; 0: never.
+        /// The best checkpoint is then kept in any case.
+        #[param(title = "Stop early after", range = 0.0..=100.0, hard = 0.0..=1e6, zero = "Never", source = "Prechelt 1998")]
+        stop_early: u32 = 0,
     }
 }
 
@@ -99,9 +114,9 @@ const AUTOMATIC_EVERY: Duration = Duration::from_secs(600);
 const AUTOMATIC_KEPT: u32 = 3;
 
 impl RunPlan {
-    /// Returns the conditions on which recordings take checkpoints, and the number to keep; 0 keeps all. `is_result`: the
-    /// state of the kind is its result.
-    pub fn checkpoints(&self, is_result: bool) -> CheckpointPlan {
+    /// Returns the conditions on which recordings take checkpoints. `is_result`: the state of the kind is its result; `result`:
+    /// its probe of which a lower value is a better state.
+    pub fn checkpoints(&self, is_result: bool, result: Option<&'static str>) -> CheckpointPlan {
         let has_interval = self.checkpoint_every_s > 0.0 || self.checkpoint_steps > 0;
         let is_automatic =
             self.automatic_checkpoints && !has_interval && is_result && self.final_checkpoint != FinalCheckpoint::No;
@@ -115,6 +130,11 @@ impl RunPlan {
                 FinalCheckpoint::No => false,
             },
             is_automatic,
+            best: result.filter(|_| self.keep_best || self.stop_early > 0).map(|probe| BestPlan {
+                probe,
+                patience: self.stop_early,
+                known: None,
+            }),
         }
     }
 
@@ -175,7 +195,7 @@ mod tests {
     #[test]
     fn states_that_are_results_have_automatic_checkpoints() {
         let every = |plan: &RunPlan, is_result| {
-            let checkpoints = plan.checkpoints(is_result);
+            let checkpoints = plan.checkpoints(is_result, None);
             (checkpoints.every.as_secs(), checkpoints.every_steps, checkpoints.is_automatic, plan.kept(&checkpoints))
         };
         let plan = RunPlan::default();
@@ -191,6 +211,15 @@ mod tests {
         ] {
             assert_eq!(every(&stated, true), want, "{stated:?}");
         }
+    }
+
+    #[test]
+    fn the_best_state_is_kept_if_it_is_wanted_or_ends_the_run() {
+        let best = |plan: RunPlan, probe| plan.checkpoints(true, probe).best.map(|best| best.patience);
+        assert_eq!(best(RunPlan::default(), Some("held_out")), None);
+        assert_eq!(best(RunPlan { keep_best: true, ..RunPlan::default() }, Some("held_out")), Some(0));
+        assert_eq!(best(RunPlan { stop_early: 3, ..RunPlan::default() }, Some("held_out")), Some(3));
+        assert_eq!(best(RunPlan { stop_early: 3, ..RunPlan::default() }, None), None);
     }
 
     #[test]

@@ -135,7 +135,7 @@ impl RunWriter {
         // Runs of older versions contain only the wall time.
         let earlier_computed_s = if manifest.computed_s > 0.0 { manifest.computed_s } else { earlier_s };
         let (step, sets) = (directory.step, start.sets.to_vec());
-        let checkpoints = Checkpoints::of(start.project, run.trial.is_some()).resumed_at(step);
+        let checkpoints = Checkpoints::of(start.project, run.trial.is_some()).resumed_at(step, verified.from.info.best);
         let mut writer = Self {
             folder,
             lock: verified.lock,

@@ -4,6 +4,7 @@ mod checkpoints;
 mod checks;
 #[cfg(feature = "demo")]
 mod demo;
+mod early_stop;
 mod exactness;
 mod experiments;
 mod exports;

@@ -35,6 +35,8 @@ pub struct Pending {
     histograms: bool,
     /// Time and duration of the last count of histograms; `None` before the first count.
     histogram_cost: Option<ReadingCost>,
+    /// Whether the held-out loss was computed since the flag was last taken.
+    pub has_result: bool,
     /// Number of steps whose loss is recorded.
     pub counted: u64,
 }
@@ -160,7 +162,10 @@ impl<K: LanguageKind> LanguageSim<K> {
         })?;
         self.pending.held_out = loss.is_none().then_some(held_out);
         match loss {
-            Some(loss) => self.sampler.push(probes::HELD_OUT, self.state.step, &[loss]),
+            Some(loss) => {
+                self.sampler.push(probes::HELD_OUT, self.state.step, &[loss]);
+                self.pending.has_result = true;
+            }
             None => return Ok(Outcome::Stopped),
         }
         Ok(Outcome::Done)

@@ -298,7 +298,9 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
         let (mut left, generation) = (steps, self.generation);
         loop {
             let has_changed = pass.ends_at_changes && self.generation != generation;
-            if self.measure(pass)? == Outcome::Stopped || left == 0 || has_changed || pass.is_stopping() {
+            let measured = self.measure(pass)?;
+            let has_result = std::mem::take(&mut self.pending.has_result) && pass.ends_at_results;
+            if measured == Outcome::Stopped || left == 0 || has_changed || has_result || pass.is_stopping() {
                 break;
             }
             if self.train(pass)? == Outcome::Stopped {

@@ -297,6 +297,7 @@ impl Live {
             Event::SafetyClosed(_) => {}
             Event::CheckpointFailed(error) => message(Level::Error, error.to_string()),
             Event::Saved(state) => {
+            Event::StoppedEarly { probe, best } => message(Level::Info, best.words(probe)),
                 if let Some(project) = &self.versions.accepted {
                     let kept = Checkpoint { state, project: project.clone() };
                     self.checkpoints.saved(kept, Instant::now());
