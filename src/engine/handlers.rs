@@ -40,11 +40,8 @@ impl<W: Fn()> Worker<W> {
             Command::Act(action) => self.act_undoable(&action),
             Command::ActAgain(action) => drop(self.act(&action)),
             Command::Schedule(commands) => self.scheduled = commands.into(),
-            Command::Subscribe(taps) => {
-                self.subscribed = taps;
-                self.update_taps();
-                self.sample_now();
-            }
+            Command::Subscribe(taps) => self.subscribe(taps),
+            Command::ShowTrial(trial) => self.show_trial(trial),
             Command::Individuals(wanted) => {
                 self.with_individuals = wanted;
                 if wanted {
@@ -93,6 +90,7 @@ impl<W: Fn()> Worker<W> {
         self.measuring = MeasuringRate::default();
         self.last_memory = None;
         self.subscribed.clear();
+        self.shown_trial = 0;
         self.with_individuals = false;
         self.share_params();
         self.start_epoch();
@@ -104,7 +102,7 @@ impl<W: Fn()> Worker<W> {
         self.shared.counters.computed_nanos.store(0, Ordering::Relaxed);
     }
 
-    fn start_epoch(&mut self) {
+    pub(super) fn start_epoch(&mut self) {
         self.epoch += 1;
         self.run_time.restart();
         self.unpublished = None;
@@ -313,9 +311,9 @@ impl<W: Fn()> Worker<W> {
     /// Taps the probes that the screen and the recordings need. Taps with equal keys are merged into one with the elements
     /// of all.
     pub(super) fn update_taps(&mut self) {
-        Tap::merge(&mut union, self.recorder.iter().filter_map(|r| Some(r.followed.as_ref()?.tap.clone())));
         let mut union = self.subscribed.clone();
         Tap::merge(&mut union, self.recorder.iter().flat_map(|r| &r.taps).cloned());
+        Tap::merge(&mut union, self.recorder.iter().filter_map(|r| Some(r.followed.as_ref()?.tap.clone())));
         Tap::merge(&mut union, self.safety.iter().flat_map(|s| &s.taps).cloned());
         if let Some(Err(error)) = self.sim.as_mut().map(|s| s.tap(&union)) {
             self.reject(None, error);

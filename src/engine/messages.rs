@@ -71,6 +71,8 @@ pub enum Command {
     Ask(Request, Arc<Progress>),
     /// Answers with [`Event::Digest`].
     Digest,
+    /// Shows this trial of the simulation, from 0, on the screen; no change if there is no such trial.
+    ShowTrial(u32),
     /// Ends the thread; a recording in progress is closed.
     Quit,
 }
@@ -120,6 +122,8 @@ pub struct SimSchema {
     pub unrecorded: Vec<ProbeId>,
     /// Number of trainable parameters; 0 if the simulation trains none.
     pub n_parameters: u64,
+    /// Number of trials that the simulation holds; 0 without a simulation.
+    pub trials: u32,
     /// Element sets to which fields, spikes and tables refer.
     pub sets: Vec<Arc<ElementSet>>,
     /// Connections among elements; `None` for a simulation without connections.
@@ -153,6 +157,7 @@ impl SimSchema {
             recorded: vec![],
             unrecorded: vec![],
             n_parameters: sim.n_parameters(),
+            trials: sim.trials(),
             sets: sim.sets().to_vec(),
             connectivity: sim.connectivity(),
             memory: sim.memory(),
@@ -367,11 +372,6 @@ pub enum Event {
     SafetyClosed(RecordingEnd),
     /// A checkpoint of the recording could not be taken. The recording continues.
     CheckpointFailed(SimError),
-    /// State requested by [`Command::Save`].
-    Saved(Checkpoint),
-    /// Hash and totals of the simulation at this step.
-    Digest(Digest, Clock),
-    /// Answer to a request.
     /// The run was paused, because the followed result of its recording no longer improves.
     StoppedEarly {
         /// Name of the result's probe.
@@ -379,6 +379,11 @@ pub enum Event {
         /// Best state of the recording.
         best: BestState,
     },
+    /// State requested by [`Command::Save`].
+    Saved(Checkpoint),
+    /// Hash and totals of the simulation at this step.
+    Digest(Digest, Clock),
+    /// Answer to a request.
     Answered {
         /// Progress object of the request, which identifies it.
         progress: Arc<Progress>,

@@ -18,14 +18,15 @@ mod priority;
 mod recorder;
 pub mod replay;
 mod safety;
+mod shown_trial;
 mod states_rate;
 mod unfinished;
 mod worker;
 
-pub use checkpoint::{Checkpoint, CheckpointPlan};
 pub use best::{BestPlan, BestState};
-pub use loader::{Loader, Outcome};
+pub use checkpoint::{Checkpoint, CheckpointPlan};
 pub use counters::EngineCounters;
+pub use loader::{Loader, Outcome};
 pub use mailbox::Mailbox;
 pub use messages::{Command, Event, LoggedCommand, Scheduled, SchemaChanges, SetChange, SimSchema};
 pub use priority::lower_priority;

@@ -59,6 +59,8 @@ pub(super) struct Worker<W> {
     pub scheduled: VecDeque<(u64, Scheduled)>,
     /// Probes sampled for the screen.
     pub subscribed: Vec<Tap>,
+    /// Trial that the screen shows.
+    pub shown_trial: u32,
     /// Whether frames for the screen contain individuals.
     pub with_individuals: bool,
     pub profile: Option<u32>,
@@ -110,6 +112,7 @@ impl<W: Fn()> Worker<W> {
             history: CommandHistory::default(),
             scheduled: VecDeque::new(),
             subscribed: vec![],
+            shown_trial: 0,
             with_individuals: false,
             profile: None,
             profile_next: false,
@@ -257,12 +260,12 @@ impl<W: Fn()> Worker<W> {
             ..Frame::default()
         };
         sim.sample(&mut frame)?;
-        if states && self.with_individuals {
-            let of = |set: &Arc<ElementSet>| Some((set.name, sim.individuals(set.name)?));
-            frame.individuals = sim.sets().iter().filter_map(of).collect();
         if let Some(followed) = self.recorder.as_mut().and_then(|recorder| recorder.followed.as_mut()) {
             followed.read(&frame);
         }
+        if states && self.with_individuals {
+            let of = |set: &Arc<ElementSet>| Some((set.name, sim.individuals(set.name)?));
+            frame.individuals = sim.sets().iter().filter_map(of).collect();
         }
         if states {
             self.states_rate.read();
@@ -285,6 +288,7 @@ impl<W: Fn()> Worker<W> {
             true => Frame { individuals: std::mem::take(&mut frame.individuals), ..frame.only(&self.subscribed) },
             false => frame,
         };
+        let seen = self.as_shown(seen);
         match &mut self.unpublished {
             Some(frame) => frame.absorb(seen),
             none => *none = Some(seen),
@@ -381,24 +385,24 @@ impl<W: Fn()> Worker<W> {
         self.batches += 1;
         self.batch_start = Some((self.digest(), clock));
         self.pass.is_for_screen = self.recorder.is_none();
+        self.pass.ends_at_results = self.follows_result();
         if let Some(sim) = &mut self.sim {
             let _range = nvtx::range("batch");
             sim.advance(steps, &mut self.pass)?;
         }
-        self.pass.ends_at_results = self.follows_result();
         let taken = (self.clock().step - clock.step) as u32;
         if taken == 0 {
             // A command is pending, for which the current step was aborted; or an aborted measurement has finished.
             self.pass.abandon();
             self.batch_start = None;
-            std::thread::yield_now();
-            return Ok(false);
-        }
-        let sampling = Instant::now();
             if self.follows_result() {
                 self.sample(false, false)?;
                 self.follow_result();
             }
+            std::thread::yield_now();
+            return Ok(false);
+        }
+        let sampling = Instant::now();
         self.sample_batch()?;
         self.pass.aside_since(sampling, "sample");
         self.batch_start = None;
@@ -417,11 +421,11 @@ impl<W: Fn()> Worker<W> {
         }
         self.computed += took;
         counters.computed_nanos.store(self.computed.as_nanos() as u64, Ordering::Relaxed);
+        self.follow_result();
         self.checkpoint_if_due();
         self.write_safety(false);
         self.update_memory();
         let clock = self.clock();
-        self.follow_result();
         counters.step.store(clock.step, Ordering::Relaxed);
         counters.batch_nanos.store(took.as_nanos() as u64, Ordering::Relaxed);
         counters.batch_steps.store(taken.into(), Ordering::Relaxed);

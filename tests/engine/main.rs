@@ -17,5 +17,6 @@ mod recording;
 mod run_folders;
 mod runs;
 mod safety;
+mod shown_trial;
 mod texts;
 mod weighted_edges;

@@ -160,6 +160,7 @@ impl Live {
                 (self.playback, self.stop_reason) = (None, None);
                 self.checkpoints.forget();
                 self.requested.subscribed.clear();
+                self.shown_trial = 0;
                 self.individuals.clear();
                 self.requested.follows_individuals = false;
                 self.latency.forget();
@@ -296,8 +297,8 @@ impl Live {
             }
             Event::SafetyClosed(_) => {}
             Event::CheckpointFailed(error) => message(Level::Error, error.to_string()),
-            Event::Saved(state) => {
             Event::StoppedEarly { probe, best } => message(Level::Info, best.words(probe)),
+            Event::Saved(state) => {
                 if let Some(project) = &self.versions.accepted {
                     let kept = Checkpoint { state, project: project.clone() };
                     self.checkpoints.saved(kept, Instant::now());

@@ -27,6 +27,13 @@ impl Live {
         }
     }
 
+    /// Shows another trial of the simulation, from 0.
+    pub fn show_trial(&mut self, trial: u32) {
+        if trial != self.shown_trial && self.send(Command::ShowTrial(trial)) {
+            self.shown_trial = trial;
+        }
+    }
+
     /// Returns the taps that the engine samples for the window.
     pub fn subscriptions(&self) -> &[Tap] {
         &self.requested.subscribed
