@@ -23,5 +23,5 @@ pub mod query_files;
 pub mod real;
 mod scheduled;
 pub mod threads;
-mod trials;
+pub mod trials;
 pub mod weights;

@@ -10,6 +10,7 @@ use crate::{
         document::{live::Builder, time::Time},
         shell::{app::create, start::Start},
     },
+    kinds::shared::trials::TrialSet,
     project::{Project, RunPlan},
     sim::Simulation,
 };
@@ -21,6 +22,8 @@ use std::{
 
 /// Measured rates, spikes per second of wall time.
 pub const RATES: [f64; 2] = [1e6, 30e6];
+/// Number of trials of the simulation with several, which sends spikes at the lowest rate.
+pub const TRIALS: u32 = 32;
 /// Time per frame of a display with 60 frames per second.
 const FRAME: Duration = Duration::from_micros(16_667);
 /// Maximum UI-thread time of a frame, ms.
@@ -32,8 +35,10 @@ const SIZE: egui::Vec2 = egui::vec2(1440.0, 900.0);
 /// Result of the measurement at one rate.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct WindowRow {
-    /// Spikes sent per second of wall time.
+    /// Spikes sent per second of wall time, by each trial.
     pub spikes_per_s: f64,
+    /// Number of trials of the simulation, of which one is shown.
+    pub trials: u32,
     pub frames: usize,
     /// Median UI-thread time per frame, ms: update, layout and tessellation.
     pub ui_median_ms: f64,
@@ -53,9 +58,10 @@ pub struct WindowRow {
     pub single_s: f64,
 }
 
-/// Measures for `secs` seconds at each rate. Fails if the app cannot be created or `secs` is too short for a frame.
+/// Measures for `secs` seconds at each rate, and with several trials. Fails if the app cannot be created or `secs` is too short for a frame.
 pub fn run(secs: f64) -> Result<Vec<WindowRow>, String> {
-    RATES.iter().map(|rate| measure(*rate, Duration::from_secs_f64(secs))).collect()
+    let rows = RATES.map(|rate| (rate, 1)).into_iter().chain([(RATES[0], TRIALS)]);
+    rows.map(|(rate, trials)| measure(rate, trials, Duration::from_secs_f64(secs))).collect()
 }
 
 /// Formats the result as one line per rate, or as JSON.
@@ -65,9 +71,10 @@ pub fn report(rows: &[WindowRow], json: bool) -> Vec<String> {
     }
     let line = |row: &WindowRow| {
         format!(
-            "{:5.1} M spikes/s  UI thread median {:6.2} ms  p99 {:6.2} ms (update {:.2}, layout {:.2}, tessellation {:.2})  \
+            "{:5.1} M spikes/s  {:2} trials  UI thread median {:6.2} ms  p99 {:6.2} ms (update {:.2}, layout {:.2}, tessellation {:.2})  \
              {} of {} frames over {BUDGET_MS} ms  received {:5.1} M/s  lost {}  density {:.1} s  single spikes {:.1} s",
             row.spikes_per_s * 1e-6,
+            row.trials,
             row.ui_median_ms,
             row.ui_p99_ms,
             row.parts_p99_ms[0],
@@ -84,9 +91,12 @@ pub fn report(rows: &[WindowRow], json: bool) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-fn measure(rate: f64, length: Duration) -> Result<WindowRow, String> {
+fn measure(rate: f64, trials: u32, length: Duration) -> Result<WindowRow, String> {
     let ctx = egui::Context::default();
-    let start = start(move || Load::simulation(rate));
+    let start = start(move || {
+        let simulation = || Box::new(Load::simulation(rate)) as Box<dyn Simulation>;
+        TrialSet::new((0..trials).map(|_| simulation()).collect(), &[], trials as usize)
+    });
     let mut app = create(&eframe::CreationContext::_new_kittest(ctx.clone()), start)?;
     let mut frame = eframe::Frame::_new_kittest();
     let (begin, mut ms) = (Instant::now(), Vec::new());
@@ -113,6 +123,7 @@ fn measure(rate: f64, length: Duration) -> Result<WindowRow, String> {
     let skipped: u64 = past.trains().map(|(_, train)| train.skipped).sum();
     Ok(WindowRow {
         spikes_per_s: rate,
+        trials,
         frames: ms.len(),
         ui_median_ms: quantile(&total, 0.5),
         ui_p99_ms: quantile(&total, 0.99),
