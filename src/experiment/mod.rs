@@ -8,6 +8,7 @@
 //! | [`table`] | rows of condition, seed, measure, value and hash |
 //! | [`export`] | statistics as columns |
 //! | [`statistics`] | summaries, differences from the control, tests |
+//! | [`time_course`] | rates and series of recorded trials over time |
 //! | [`folder`], [`plan_file`] | files of an experiment |
 //! | [`run`], [`shard`] | trials on a device; parts of an experiment |
 //! | [`merge`], [`repeat`] | joins parts; repeats a trial and compares it |
@@ -30,6 +31,7 @@ pub mod run;
 pub mod shard;
 pub mod statistics;
 pub mod table;
+pub mod time_course;
 pub mod values;
 
 pub use expand::{Plan, Planned, expand};

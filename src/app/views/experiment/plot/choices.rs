@@ -1,5 +1,7 @@
 //! Choices in the toolbar of the plot, stored with the project.
 
+use super::time_course::Quantity;
+
 /// Kind of plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlotKind {
@@ -9,16 +11,19 @@ pub enum PlotKind {
     Map,
     /// Differences against q.
     Volcano,
+    /// Rates and series over time.
+    TimeCourse,
 }
 
 impl PlotKind {
-    pub const ALL: [Self; 3] = [Self::Points, Self::Map, Self::Volcano];
+    pub const ALL: [Self; 4] = [Self::Points, Self::Map, Self::Volcano, Self::TimeCourse];
 
     pub const fn label(self) -> &'static str {
         match self {
             Self::Points => "Points",
             Self::Map => "Heat map",
             Self::Volcano => "Volcano",
+            Self::TimeCourse => "Time course",
         }
     }
 }
@@ -44,13 +49,28 @@ impl MapValue {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Width of a bin of a time course that is not chosen, ms or steps.
+const BIN: f64 = 10.0;
+
+#[derive(Clone, Debug, PartialEq)]
 pub struct Choices {
     /// Chosen kind of plot; `None`: the one that fits the experiment.
     pub kind: Option<PlotKind>,
     pub value: MapValue,
-    /// Whether points of single trials are drawn.
+    /// Whether points or lines of single trials are drawn.
     pub has_trials: bool,
+    /// Quantity of the time courses.
+    pub quantity: Quantity,
+    /// Time to which the bins of time courses are aligned, and width of a bin, ms or steps.
+    pub align: f64,
+    pub bin: f64,
+}
+
+impl Default for Choices {
+    fn default() -> Self {
+        let (kind, value, has_trials, quantity) = Default::default();
+        Self { kind, value, has_trials, quantity, align: 0.0, bin: BIN }
+    }
 }
 
 impl Choices {
@@ -62,6 +82,15 @@ impl Choices {
         }
         if self.has_trials {
             parts.push("trials=1".to_owned());
+        }
+        if self.quantity != Quantity::default() {
+            parts.push(format!("of={}", self.quantity.to_text()));
+        }
+        if self.align != 0.0 {
+            parts.push(format!("align={}", self.align));
+        }
+        if self.bin != BIN {
+            parts.push(format!("bin={}", self.bin));
         }
         (!parts.is_empty()).then(|| parts.join(";"))
     }
@@ -76,11 +105,19 @@ impl Choices {
                     out.value = MapValue::ALL.into_iter().find(|known| known.label() == value).unwrap_or_default();
                 }
                 "trials" => out.has_trials = value == "1",
+                "of" => out.quantity = Quantity::from_text(value),
+                "align" => out.align = time(value).unwrap_or_default(),
+                "bin" => out.bin = time(value).unwrap_or(BIN),
                 _ => {}
             }
         }
         out
     }
+}
+
+/// Parses a time; `None` if it is no finite number of at least 0.
+fn time(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|x: &f64| x.is_finite() && *x >= 0.0)
 }
 
 #[cfg(test)]
@@ -91,8 +128,11 @@ mod tests {
     fn choices_are_read_back() {
         for choices in [
             Choices::default(),
-            Choices { kind: Some(PlotKind::Map), value: MapValue::Effect, has_trials: true },
+            Choices { kind: Some(PlotKind::Map), value: MapValue::Effect, has_trials: true, ..Choices::default() },
             Choices { kind: Some(PlotKind::Volcano), ..Choices::default() },
+            Choices { quantity: Quantity::Group("a = b".to_owned()), align: 12.5, bin: 2.0, ..Choices::default() },
+            Choices { quantity: Quantity::Series("rate.bin".to_owned(), Some(2)), ..Choices::default() },
+            Choices { quantity: Quantity::Selected, kind: Some(PlotKind::TimeCourse), ..Choices::default() },
         ] {
             assert_eq!(Choices::from_text(&choices.to_text().unwrap_or_default()), choices);
         }

@@ -4,6 +4,7 @@ mod choices;
 mod map;
 mod marks;
 mod points;
+mod time_course;
 mod volcano;
 
 use super::{results_bar, texts, without_results_ui};
@@ -24,6 +25,7 @@ use crate::{
 use choices::{Choices, MapValue, PlotKind};
 use egui::Ui;
 use std::sync::Arc;
+use time_course::TimeCourses;
 
 /// Plot of the effects of all conditions.
 #[derive(Default)]
@@ -32,6 +34,7 @@ pub struct EffectPlot {
     order: Vec<usize>,
     order_of: Option<(Arc<Results>, usize)>,
     texture: HeatmapTexture,
+    courses: TimeCourses,
 }
 
 impl EffectPlot {
@@ -45,6 +48,9 @@ impl EffectPlot {
          *Heat map* has a cell per combination of two parameters; *Value* chooses the mean, the difference from the control or the \
          effect size. *Volcano* draws the difference from the control against −log₁₀ q: conditions above the line have q < 0.05. \
          Conditions without a q value (one trial, no variance) are not in this plot, and the caption counts them.\n\n\
+         *Time course* draws rates, counted from the recorded spikes in bins that are aligned to a time, or recorded series, of the \
+         control, the marked condition and the first ones in the order of their differences: the mean over the trials and its 95 % \
+         interval as a band. *Trials* adds a thin line per trial. The trials must be recorded (*Record* in the editor).\n\n\
          - hover: all statistics of a condition · click: mark it, select its element, and show its runs if they were recorded\n\
          - *3D*: colours the 3D view by the effects, where each condition silences one element\n\
          - *Figure…*: PNG or SVG with axes, n and interval",
@@ -57,7 +63,12 @@ impl EffectPlot {
     /// Returns the kinds of plots that the experiment allows.
     fn kinds(results: &Results) -> Vec<(PlotKind, String)> {
         let has_map = results.factors.as_ref().is_some_and(|factors| factors.axes.len() == 2);
-        let is_possible = |kind: &PlotKind| has_map || *kind != PlotKind::Map;
+        let has_courses = time_course::is_possible(results);
+        let is_possible = |kind: &PlotKind| match kind {
+            PlotKind::Map => has_map,
+            PlotKind::TimeCourse => has_courses,
+            PlotKind::Points | PlotKind::Volcano => true,
+        };
         PlotKind::ALL.into_iter().filter(is_possible).map(|kind| (kind, kind.label().to_owned())).collect()
     }
 
@@ -76,7 +87,9 @@ impl EffectPlot {
         if kit::choice_ui(ui, ctx.tokens, "Plot", &mut kind, &Self::kinds(results)) {
             self.choices.kind = Some(kind);
         }
-        results_bar::measure_ui(ui, ctx, results);
+        if kind != PlotKind::TimeCourse {
+            results_bar::measure_ui(ui, ctx, results);
+        }
         match kind {
             PlotKind::Points => {
                 let hint = "A small point per trial";
@@ -87,6 +100,7 @@ impl EffectPlot {
                 kit::choice_ui(ui, ctx.tokens, "Value", &mut self.choices.value, &options);
             }
             PlotKind::Volcano => {}
+            PlotKind::TimeCourse => self.courses.toolbar_ui(ui, ctx, &mut self.choices),
         }
         if results.has_elements() && ui.button("3D").on_hover_text("Colours the 3D view by these effects").clicked() {
             ctx.requests.push(ViewRequest::ColorByEffect);
@@ -125,6 +139,11 @@ impl View for EffectPlot {
         {
             caption += &volcano::caption(results, measure);
         }
+        if let Some(results) = &results
+            && self.kind(results) == PlotKind::TimeCourse
+        {
+            caption = self.courses.caption(results);
+        }
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
             if let Some(results) = &results {
                 self.toolbar_ui(ui, ctx, results);
@@ -139,6 +158,7 @@ impl View for EffectPlot {
             PlotKind::Points => points::ui(ui, canvas, ctx, (&results, measure), &self.order, self.choices.has_trials),
             PlotKind::Map => map::ui(ui, canvas, ctx, (&results, measure), self.choices.value, &mut self.texture),
             PlotKind::Volcano => volcano::ui(ui, canvas, ctx, (&results, measure)),
+            PlotKind::TimeCourse => self.courses.ui(ui, canvas, ctx, &results, &self.choices, &self.order),
         }
     }
 }
