@@ -8,7 +8,7 @@ use neuropil::{
     params::path,
     project::{
         self, Project,
-        experiment::{Condition, ConditionChange, ConditionRule, Experiment, Measure, ParameterValues},
+        experiment::{Condition, ConditionChange, ConditionRule, Experiment, Measure, ParameterValues, TrialRecording},
     },
 };
 use neuropil_test_support::temp::TempFolder;
@@ -200,4 +200,47 @@ fn a_parameter_is_varied_from_its_menu() {
     w.state_mut().command(&ctx, UiCommand::Undo);
     w.run_steps(3);
     assert_eq!(w.state().session().project.experiment, None, "undone");
+}
+
+fn choose(w: &mut Window, list: &str, entry: &str) {
+    w.get_by_role_and_label(Role::ComboBox, list).click();
+    w.run_steps(3);
+    w.query_all_by_label_contains(entry).last().expect(entry).click();
+    w.run_steps(4);
+}
+
+/// Recorded trials are drawn over time, with a band over the trials of each condition.
+#[test]
+fn recorded_trials_have_time_courses() {
+    let experiment = Experiment {
+        conditions: vec![ConditionRule::Values(ParameterValues {
+            path: "lif.tau_m".into(),
+            values: "21, 40 ms".into(),
+        })],
+        measures: vec![rate()],
+        seeds: "1..3".into(),
+        record: TrialRecording::EveryTrial,
+        ..Experiment::default()
+    };
+    let (folder, file) = project("courses", Some(experiment));
+    let run = Command::new(env!("CARGO_BIN_EXE_neuropil"))
+        .args(["run", "--experiment", "--out"])
+        .arg(folder.join("runs/0001-a"))
+        .arg(&file)
+        .output()
+        .expect("neuropil");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let mut w = opened(&file);
+    shows(&mut w, "9 trials of 3 conditions");
+    choose(&mut w, "Plot", "Time course");
+    shows(&mut w, "3 of 3 conditions with 3 trials each");
+    shows(&mut w, "mean and 95 % interval (Student’s t) in bins of 10 ms");
+    shows(&mut w, "Rate of all neurons (Hz per neuron) of 3 conditions over time");
+    choose(&mut w, "Of", "half");
+    shows(&mut w, "Rate of half (Hz per neuron) of 3 conditions over time");
+    choose(&mut w, "Of", "selection");
+    shows(&mut w, "Select neurons to see their rate");
+    for name in ["Trials", "Figure…"] {
+        shows(&mut w, name);
+    }
 }
