@@ -1,7 +1,10 @@
 //! Best state of a recording: follows a result that is to become low, keeps the state with the lowest value, and ends a run that
 //! no longer improves (Prechelt 1998).
 
-use super::{Event, worker::Running, worker::Worker};
+use super::{
+    EndStatus, Event,
+    worker::{Running, Worker},
+};
 use crate::{
     num::digits::group_digits,
     sim::{Frame, ProbeId, ProbeSpec, Reading, Tap},
@@ -90,17 +93,19 @@ impl FollowedResult {
 }
 
 impl<W: Fn()> Worker<W> {
-    /// Keeps the present state if its result is the lowest so far; pauses if the result has not improved for long enough.
+    /// Keeps the present state if its result is the lowest so far; pauses and ends the recording if the result has not improved
+    /// for long enough.
     pub(super) fn follow_result(&mut self) {
         let Some(followed) = self.recorder.as_mut().and_then(|recorder| recorder.followed.as_mut()) else { return };
         match followed.compare() {
             Some(Verdict::Improved) => self.keep_best(),
             Some(Verdict::Ended) => {
                 let (probe, best) = (followed.plan.probe, followed.best.unwrap_or_default());
-                // A run that is continued afterwards has as many chances again.
+                // A recording that is continued afterwards has as many chances again.
                 followed.best = Some(BestState { n_later: 0, ..best });
                 self.send_event(Event::StoppedEarly { probe, best });
                 self.set_running(Running::Paused);
+                self.end_recording(EndStatus::Complete);
             }
             Some(Verdict::Worse) | None => {}
         }

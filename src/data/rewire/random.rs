@@ -16,7 +16,7 @@ pub(super) fn draw(edges: Edges, seed: u64, watch: &ProgressFn) -> Result<Edges,
     if n_connections > n_pairs {
         let [connections, pairs] = [n_connections, n_pairs].map(messages::group_digits);
         let what = format!("{connections} connections do not fit the {pairs} pairs of different neurons");
-        return Err(DataError::format(Path::new("network.rewire"), what));
+        return Err(DataError::format(Path::new("null wiring"), what));
     }
     let pairs = Permutation::new(words(seed, Stage::Pairs, 0, 0), n_pairs);
     let mut drawn: Vec<(u64, i32)> = Vec::with_capacity(edges.counts.len());

@@ -138,7 +138,7 @@ fn random_networks_have_the_same_size_and_counts() {
     let spread: f64 = in_degrees(&twin).iter().map(|d| (f64::from(*d) - mean).powi(2)).sum::<f64>() / 3000.0;
     assert!((spread / mean - 1.0).abs() < 0.15, "variance {spread}, mean {mean}");
     let full = rewired(mixed(1, 3, 1), NullWiring::Random, 1, &|_, _| true).expect_err("no pair").to_string();
-    assert_eq!(full, "network.rewire: 1 connections do not fit the 0 pairs of different neurons");
+    assert_eq!(full, "null wiring: 1 connections do not fit the 0 pairs of different neurons");
 }
 
 #[test]

@@ -227,8 +227,9 @@ impl<P: Params + Clone + PartialEq + Send> Simulation for ScheduledSim<P> {
             if now == self.until {
                 self.update(now)?;
             }
-            // The simulation was asked to stop, or to return when the schema changes.
-            if now < until || (pass.ends_at_changes && self.generation() != generation) {
+            // The simulation was asked to stop, or to return when the schema changes or after a result, which may be at this step.
+            let has_changed = pass.ends_at_changes && self.generation() != generation;
+            if now < until || has_changed || pass.ends_at_results {
                 return Ok(());
             }
         }

@@ -18,7 +18,7 @@ choices! {
         /// outputs; connections of a neuron with itself stay (Maslov & Sneppen 2002).
         #[title("Degree-preserving swaps")]
         DegreePreserving,
-        /// Weights are permuted among the connections of the same sign; who connects to whom stays.
+        /// Weights are permuted among the connections of the same sign; the connected pairs stay.
         #[title("Weights shuffled")]
         WeightsShuffled,
         /// Signs are permuted among the neurons: all outputs of a neuron take the sign of another one. Wiring and absolute weights
