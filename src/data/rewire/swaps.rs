@@ -9,9 +9,9 @@ use std::{
 
 /// Number of times that each connection is offered an exchange with a random other one. A single pass without refusals is already
 /// a random permutation of the targets.
-const SWEEPS: u32 = 4;
+const SWEEPS: u32 = 3;
 /// Number of outputs above which the targets of a neuron are looked up in a table, so that the time of a look-up is bounded.
-const LONG: usize = 1024;
+const LONG: usize = 256;
 
 /// Exchanges the targets of pairs of connections. An exchange is refused if it would connect a pair twice or a neuron with itself,
 /// or takes a neuron's connection with itself. Fails if `watch` cancels.
