@@ -16,6 +16,7 @@
 //! | `dz = (dy W) f′(z)` | the same with [`Epilogue::Gradient`] |
 //! | `dW += dyᵀ x` | `Gemm::new(out, in, tokens).transposed_a().scaled(1, 1)`, 16-bit operands into f32 |
 //! | 8-bit activations `q8(s f(c x Wᵀ))` of 8-bit operands | [`cpu::quantised`], [`cuda::CudaGemm::run_quantised`] with a [`Quantise`] |
+//! | weights as packed codes, 2 or 4 bits each | `Gemm::new(tokens, out, in).packed_b()`, [`cpu::packed`], [`cuda::CudaGemm::run_packed`] with [`Codes`] |
 //! | scores of all heads of a sequence | a batch of heads: [`Layout::stride`] is the size of a head, `ld` the length of a token's queries, keys and values |
 //! | scores of all heads of all sequences | batches of heads: [`Layout::outer`] is the size of a sequence |
 //! | sums of values, weighted by scores | a batch of heads; C holds the heads side by side |
@@ -29,11 +30,13 @@ pub mod cuda;
 mod epilogue;
 mod grouped;
 mod layout;
+pub mod packed;
 mod quantise;
 
 pub use epilogue::Epilogue;
 pub use grouped::{Scales, Split};
 pub use layout::{Layout, Order};
+pub use packed::Codes;
 pub use quantise::Quantise;
 
 /// Sizes, layouts and scales of a multiplication. `S` is the type of the sums.
@@ -203,6 +206,18 @@ pub enum GemmError {
     /// The epilogue of bytes has scales of its own.
     #[error("results of 8 bits need alpha 1 and beta 0: their epilogue has scales of its own")]
     ScaledBytes,
+    /// Packed B needs columns of whole groups, and a row-major C.
+    #[error("packed weights need columns that begin at multiples of 16 elements, and a row-major C")]
+    Packed,
+    /// A weight has no code.
+    #[error("no code stands for the weight {weight}")]
+    NoCode {
+        /// First such weight.
+        weight: i8,
+    },
+    /// The scale of an FP4 block is not 1, so that its values are no integers.
+    #[error("packed FP4 blocks need the scale 1")]
+    ScaledBlock,
     /// SwiGLU needs two columns per output, so it is not an epilogue.
     #[error("SwiGLU takes two columns: multiply with another epilogue, then use `nn::activation`")]
     SwiGlu,

@@ -7,7 +7,7 @@
 pub const PER_WORD: usize = 16;
 
 /// Order of the weights within a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WordOrder {
     /// Weight k in bits 2k and 2k + 1.
     Linear,

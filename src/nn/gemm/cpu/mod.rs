@@ -31,12 +31,14 @@ mod grouped;
 mod memory;
 mod micro;
 mod pack;
+mod packed;
 mod parts;
 mod quantised;
 
 pub use element::Element;
 pub use grouped::{groups, scaled};
 pub use micro::{Isa, Sum};
+pub use packed::{packed, packed_quantised};
 pub use parts::{gemm_parts, groups_parts};
 pub use quantised::quantised;
 
