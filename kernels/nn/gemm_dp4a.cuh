@@ -23,20 +23,19 @@ __device__ __forceinline__ void copy_lines(const signed char* from, unsigned lon
     }
 }
 
-__device__ __forceinline__ void multiply_by_dp4a(const GemmArgs& g, const void* a, const void* b, void* c, const Data& all) {
+// Multiplies tiles that `copy_a(k, tile)` and `copy_b(k, tile)` write: word w of a line holds its bytes k + 4 w to k + 4 w + 3.
+template <class CopyA, class CopyB>
+__device__ __forceinline__ void multiply_tiles(const GemmArgs& g, const Place& p, CopyA copy_a, CopyB copy_b, void* c, const Data& all) {
     // Two tiles of operands, then 32 rows of sums.
     __shared__ alignas(16) int memory[32 * DP4A_WIDE];
     static_assert(2 * DP4A_WORDS <= 32, "operands fit");
     int(&left)[DP4A_WORDS][DP4A_WIDE] = *(int(*)[DP4A_WORDS][DP4A_WIDE])memory;
     int(&right)[DP4A_WORDS][DP4A_WIDE] = *(int(*)[DP4A_WORDS][DP4A_WIDE])(memory + DP4A_WORDS * DP4A_WIDE);
-    const Place p = place_in_batch<DP4A_LINES, DP4A_LINES>(g, blockIdx.x);
-    const signed char* rows = (const signed char*)a + p.a + p.row * g.lda;
-    const signed char* columns = (const signed char*)b + p.b + p.column * g.ldb;
     const unsigned int y = threadIdx.x / 16 * 4, x = threadIdx.x % 16 * 4;
     int sums[8][8] = {};
     for (unsigned int k = 0; k < p.k; k += 4 * DP4A_WORDS) {
-        copy_lines(rows, g.lda, p.rows - p.row, k, p.k, left);
-        copy_lines(columns, g.ldb, g.n - p.column, k, p.k, right);
+        copy_a(k, left);
+        copy_b(k, right);
         __syncthreads();
 #pragma unroll
         for (int word = 0; word < DP4A_WORDS; ++word) {
@@ -65,4 +64,13 @@ __device__ __forceinline__ void multiply_by_dp4a(const GemmArgs& g, const void* 
         finish_rows<DP4A_LINES, DP4A_WIDE, 256>(g, c, all, p, memory, 32, 32 * pass);
         __syncthreads();
     }
+}
+
+__device__ __forceinline__ void multiply_by_dp4a(const GemmArgs& g, const void* a, const void* b, void* c, const Data& all) {
+    const Place p = place_in_batch<DP4A_LINES, DP4A_LINES>(g, blockIdx.x);
+    const signed char* rows = (const signed char*)a + p.a + p.row * g.lda;
+    const signed char* columns = (const signed char*)b + p.b + p.column * g.ldb;
+    multiply_tiles(
+        g, p, [&](unsigned int k, int(&to)[DP4A_WORDS][DP4A_WIDE]) { copy_lines(rows, g.lda, p.rows - p.row, k, p.k, to); },
+        [&](unsigned int k, int(&to)[DP4A_WORDS][DP4A_WIDE]) { copy_lines(columns, g.ldb, g.n - p.column, k, p.k, to); }, c, all);
 }

@@ -10,6 +10,7 @@ mod cuda_every_operation;
 mod cuda_gemm;
 mod cuda_gemm_bytes;
 mod cuda_gemm_groups;
+mod cuda_gemm_packed;
 mod cuda_golden;
 pub mod cuda_optimizer;
 mod cuda_rows;

@@ -5,7 +5,7 @@ use crate::{
     gpu::{Any, AnyMut},
     nn::{
         activation::Activation,
-        gemm::{Epilogue, Gemm, Layout, Order, Split, epilogue::Parts},
+        gemm::{Codes, Epilogue, Gemm, Layout, Order, Split, epilogue::Parts},
     },
 };
 
@@ -16,6 +16,8 @@ pub(super) struct Call<'a, S> {
     pub formats: (Format, Format),
     pub a: Any<'a>,
     pub b: Any<'a>,
+    /// Codes of B if it is packed.
+    pub codes: Option<Codes>,
     pub c: AnyMut<'a>,
     pub bias: Any<'a>,
     pub other: Any<'a>,
@@ -46,9 +48,9 @@ impl<S: Scale> Call<'_, S> {
         self.bias_by_row = true;
     }
 
-    /// Whether cuBLASLt's operations suffice: no groups, no scales.
+    /// Whether cuBLASLt's operations suffice: no groups, no scales, no codes.
     pub fn is_plain(&self) -> bool {
-        self.split.is_none() && !self.is_scaled
+        self.split.is_none() && !self.is_scaled && self.codes.is_none()
     }
 
     /// Returns the number of matrices in all batches.
@@ -59,7 +61,8 @@ impl<S: Scale> Call<'_, S> {
     /// Returns the bytes of A, B and C, each counted once.
     pub fn least_bytes(&self) -> u64 {
         let Gemm { m, n, k, .. } = self.gemm;
-        let bytes = (m * k + k * n) * self.formats.0.bytes() + m * n * self.formats.1.bytes_of_sums();
+        let weights = self.codes.map_or(k * n * self.formats.0.bytes(), |codes| 4 * n * codes.words_per_row(k));
+        let bytes = m * k * self.formats.0.bytes() + weights + m * n * self.formats.1.bytes_of_sums();
         (self.matrices() * bytes) as u64
     }
 
@@ -77,7 +80,7 @@ impl<S: Scale> Call<'_, S> {
         self.gemm.a.order == Order::RowMajor && self.gemm.b.order == Order::ColMajor
     }
 
-    /// Whether the rows of both operands can be copied in aligned 16-byte accesses.
+    /// Whether the rows of both operands, or those of A if B is packed, can be copied in aligned 16-byte accesses.
     pub fn is_aligned(&self) -> bool {
         let (g, bytes) = (&self.gemm, self.formats.0.bytes());
         let rows_are = |matrix: Any<'_>, layout: &Layout| {
@@ -94,7 +97,8 @@ impl<S: Scale> Call<'_, S> {
         };
         // No instruction exchanges single bytes between lanes.
         let can_exchange = self.formats.0 != Format::S8 || self.has_adjacent_k();
-        can_exchange && groups_begin_at_rows && rows_are(self.a, &g.a) && rows_are(self.b, &g.b)
+        let columns_are = self.codes.is_some() || rows_are(self.b, &g.b);
+        can_exchange && groups_begin_at_rows && rows_are(self.a, &g.a) && columns_are
     }
 
     /// Whether C and the epilogue's buffers allow accesses of `count` elements, up to 16 bytes.
@@ -115,15 +119,17 @@ impl<S: Scale> Call<'_, S> {
         let (operands, out) = self.formats;
         let Parts { f, is_gradient, .. } = self.epilogue.parts();
         let ((alpha, alpha_int), (beta, beta_int)) = (g.alpha.pair(), g.beta.pair());
+        // Elements of B per unit of its offsets: codes have bytes.
+        let unit = self.codes.map_or(1, |codes| codes.per_word() / 4);
         GemmArgs {
             stride_a: g.a.stride as u64,
-            stride_b: g.b.stride as u64,
+            stride_b: (g.b.stride / unit) as u64,
             stride_c: g.c.stride as u64,
             outer_a: g.a.outer as u64,
-            outer_b: g.b.outer as u64,
+            outer_b: (g.b.outer / unit) as u64,
             outer_c: g.c.outer as u64,
             lda: g.a.ld as u64,
-            ldb: g.b.ld as u64,
+            ldb: (g.b.ld / unit) as u64,
             ldc: g.c.ld as u64,
             m: g.m as u32,
             n: g.n as u32,

@@ -154,3 +154,30 @@ kernels! {
         );
     }
 }
+
+kernels! {
+    /// Bytes by packed weights, by codes of the weights. In the arguments, offsets in B and its leading dimension are in bytes.
+    pub struct PackedKernels in "nn/gemm_packed.cu"
+        for "linear" ["-DCODE=Linear"], also "interleaved" ["-DCODE=Interleaved"] as INTERLEAVED, also "fp4" ["-DCODE=Fp4"] as FP4
+        compiled (Compile::FUSED.on(TARGETS)) using [GemmArgs]
+    {
+        /// Matrix multiplication by packed weights on tensor cores, 128 × 256 elements of C per block: for aligned A with adjacent k.
+        #[block(256)]
+        fn gemm_packed_large as GemmPackedLarge(
+            g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, bias: InAny, other: InAny, aux: InOutAny,
+        );
+
+        /// Matrix multiplication by packed weights on tensor cores, 64 × 64 elements of C per block.
+        #[block(128)]
+        fn gemm_packed_small as GemmPackedSmall(
+            g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, bias: InAny, other: InAny, aux: InOutAny,
+        );
+
+        /// Matrix multiplication by packed weights without tensor cores, by dot products of four bytes, 128 × 128 elements of C per
+        /// block.
+        #[block(256)]
+        fn gemm_packed_dp4a as GemmPackedDp4a(
+            g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, bias: InAny, other: InAny, aux: InOutAny,
+        );
+    }
+}

@@ -16,13 +16,14 @@ mod kernels;
 mod library;
 mod modules;
 mod own;
+mod packed;
 mod quantised;
 mod tile;
 pub mod tuning;
 mod types;
 mod wgmma;
 
-pub use kernels::{GemmArgs, MmaKernels, SimtKernels, WgmmaKernels, WmmaKernels};
+pub use kernels::{GemmArgs, MmaKernels, PackedKernels, SimtKernels, WgmmaKernels, WmmaKernels};
 pub use modules::Available;
 pub use tile::Tile;
 pub use types::{Format, Operand, Output, Scale};
@@ -51,6 +52,9 @@ pub const MODULES: &[ModuleSpec] = &[
     WmmaKernels::SPEC,
     WmmaKernels::F16,
     SimtKernels::SPEC,
+    PackedKernels::SPEC,
+    PackedKernels::INTERLEAVED,
+    PackedKernels::FP4,
 ];
 
 /// Backend of a multiplication.
@@ -97,22 +101,43 @@ pub enum Implementation {
     Simt,
     /// Kernel without tensor cores for bytes, with dot products of four.
     Dp4a,
+    /// Kernel with mma.sync and [`Tile::LARGE`] for packed weights.
+    PackedLarge,
+    /// Kernel with mma.sync and [`Tile::SMALL`] for packed weights.
+    PackedSmall,
+    /// Kernel without tensor cores for packed weights.
+    PackedDp4a,
 }
 
 impl Implementation {
     /// All implementations, in the order of declaration.
-    pub const ALL: [Self; 7] =
-        [Self::CublasLt, Self::Wgmma, Self::LargeTiles, Self::SmallTiles, Self::Wmma, Self::Simt, Self::Dp4a];
+    pub const ALL: [Self; 10] = [
+        Self::CublasLt,
+        Self::Wgmma,
+        Self::LargeTiles,
+        Self::SmallTiles,
+        Self::Wmma,
+        Self::Simt,
+        Self::Dp4a,
+        Self::PackedLarge,
+        Self::PackedSmall,
+        Self::PackedDp4a,
+    ];
 
     /// Returns the backend of the implementation.
     pub const fn backend(self) -> Backend {
         match self {
             Self::CublasLt => Backend::CublasLt,
             Self::Wgmma => Backend::Wgmma,
-            Self::LargeTiles | Self::SmallTiles => Backend::TensorCores,
+            Self::LargeTiles | Self::SmallTiles | Self::PackedLarge | Self::PackedSmall => Backend::TensorCores,
             Self::Wmma => Backend::Wmma,
-            Self::Simt | Self::Dp4a => Backend::Simt,
+            Self::Simt | Self::Dp4a | Self::PackedDp4a => Backend::Simt,
         }
+    }
+
+    /// Whether B is packed.
+    const fn is_packed(self) -> bool {
+        matches!(self, Self::PackedLarge | Self::PackedSmall | Self::PackedDp4a)
     }
 }
 
@@ -248,7 +273,7 @@ impl CudaGemm {
     ) -> Result<Backend, CudaGemmError> {
         gemm.check(a.len(), b.len(), c.len())?;
         let mut call = call_of(gemm.with_fewer_levels(), (a, b), c, epilogue, 1, options)?;
-        self.tune_first::<I, O>(&call, options);
+        self.tune_first(&call, options, || self.tune::<I, O>(&call.gemm, call.epilogue, options));
         self.launch(pass, &mut call, options)
     }
 
@@ -382,6 +407,7 @@ fn call_of<'a, I: Operand, S: Scale, O: Output<Sum = S>>(
         formats: (I::FORMAT, O::FORMAT),
         a: a.into(),
         b: b.into(),
+        codes: None,
         c: c.into(),
         bias: bias.map_or(Any::NONE, Any::from),
         other: other.map_or(Any::NONE, Any::from),

@@ -1,7 +1,10 @@
 //! Kernel modules of multiplications.
 
-use super::{Backend, Format, MmaKernels, Options, SimtKernels, WgmmaKernels, WmmaKernels};
-use crate::gpu::{Gpu, ModuleSpec, library::CUBLASLT};
+use super::{Backend, Format, MmaKernels, Options, PackedKernels, SimtKernels, WgmmaKernels, WmmaKernels};
+use crate::{
+    gpu::{Gpu, ModuleSpec, library::CUBLASLT},
+    nn::{gemm::Codes, quantized::ternary::WordOrder},
+};
 
 pub(super) fn mma(format: Format) -> ModuleSpec {
     match format {
@@ -18,6 +21,14 @@ pub(super) fn wmma(format: Format) -> ModuleSpec {
 
 pub(super) fn wgmma(format: Format) -> ModuleSpec {
     if format == Format::F16 { WgmmaKernels::F16 } else { WgmmaKernels::SPEC }
+}
+
+pub(super) fn packed(codes: Codes) -> ModuleSpec {
+    match codes {
+        Codes::Ternary(WordOrder::Linear) => PackedKernels::SPEC,
+        Codes::Ternary(WordOrder::Interleaved) => PackedKernels::INTERLEAVED,
+        Codes::Fp4 => PackedKernels::FP4,
+    }
 }
 
 /// Properties of a device that determine the choice of modules.

@@ -1,12 +1,19 @@
 //! The project's kernels, loaded at their first use.
 
 use super::{
-    Backend, CudaGemmError, Format, Implementation, MmaKernels, Scale, SimtKernels, Tile, WgmmaKernels, WmmaKernels,
+    Backend, CudaGemmError, Format, Implementation, MmaKernels, PackedKernels, Scale, SimtKernels, Tile, WgmmaKernels,
+    WmmaKernels,
     call::Call,
-    kernels::{GemmDp4a, GemmLarge, GemmSimt, GemmSimtBytes, GemmSmall, GemmWmma},
+    kernels::{
+        GemmDp4a, GemmLarge, GemmPackedDp4a, GemmPackedLarge, GemmPackedSmall, GemmSimt, GemmSimtBytes, GemmSmall,
+        GemmWmma,
+    },
     modules, wgmma,
 };
-use crate::gpu::{AnyMut, Buf, Gpu, GpuError, Pass};
+use crate::{
+    gpu::{AnyMut, Buf, Gpu, GpuError, Pass},
+    nn::gemm::Codes,
+};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Maximum number of tiles in all groups for split-K. Each has a turn counter: the number of its splits added to C.
@@ -21,6 +28,7 @@ pub(super) struct OwnKernels {
     mma: [OnceLock<MmaKernels>; 4],
     wmma: [OnceLock<WmmaKernels>; 2],
     wgmma: [OnceLock<WgmmaKernels>; 2],
+    packed: [OnceLock<PackedKernels>; 3],
     turns: OnceLock<Mutex<Buf<u32>>>,
 }
 
@@ -34,8 +42,8 @@ fn loaded<T>(place: &OnceLock<T>, load: impl FnOnce() -> Result<T, GpuError>) ->
 
 impl OwnKernels {
     pub fn new(gpu: &Arc<Gpu>) -> Self {
-        let (mma, wmma, wgmma) = Default::default();
-        Self { gpu: gpu.clone(), simt: OnceLock::new(), mma, wmma, wgmma, turns: OnceLock::new() }
+        let (mma, wmma, wgmma, packed) = Default::default();
+        Self { gpu: gpu.clone(), simt: OnceLock::new(), mma, wmma, wgmma, packed, turns: OnceLock::new() }
     }
 
     /// Whether the device supports the tensor-core instructions of these kernels.
@@ -77,6 +85,11 @@ impl OwnKernels {
         loaded(&self.wgmma[index], || WgmmaKernels::load_as(&self.gpu, &modules::wgmma(format)))
     }
 
+    fn packed(&self, codes: Codes) -> Result<&PackedKernels, GpuError> {
+        let index = Codes::ALL.iter().position(|known| *known == codes).unwrap_or(0);
+        loaded(&self.packed[index], || PackedKernels::load_as(&self.gpu, &modules::packed(codes)))
+    }
+
     /// Allocates the turn counters.
     pub fn reserve(&self) -> Result<(), GpuError> {
         self.turns().map(drop)
@@ -115,12 +128,21 @@ impl OwnKernels {
             None => Tile::choose(&args, call.matrices(), gpu.multiprocessors, gpu.shared_per_block),
             Some(_) => Tile::SMALL,
         };
-        if tile == Tile::LARGE { Implementation::LargeTiles } else { Implementation::SmallTiles }
+        match (call.codes.is_some(), tile == Tile::LARGE) {
+            (false, true) => Implementation::LargeTiles,
+            (false, false) => Implementation::SmallTiles,
+            (true, true) => Implementation::PackedLarge,
+            (true, false) => Implementation::PackedSmall,
+        }
     }
 
     /// Returns the faster kernel without tensor cores that can compute a call.
     pub fn without_tensor_cores<S: Scale>(call: &Call<'_, S>) -> Implementation {
-        if Self::can_dp4a(call) { Implementation::Dp4a } else { Implementation::Simt }
+        match call.codes {
+            Some(_) => Implementation::PackedDp4a,
+            None if Self::can_dp4a(call) => Implementation::Dp4a,
+            None => Implementation::Simt,
+        }
     }
 
     /// Whether dot products of four bytes suffice: aligned rows of bytes with adjacent k, and no groups.
@@ -135,11 +157,16 @@ impl OwnKernels {
         call: &mut Call<'_, S>,
         by: Implementation,
     ) -> Result<(), CudaGemmError> {
+        let unable = |why| Err(CudaGemmError::Unable { backend: by.backend(), why });
+        match (by.is_packed(), call.codes) {
+            (false, Some(_)) => return unable("B is packed"),
+            (true, None) => return unable("B is not packed"),
+            _ => {}
+        }
         if by == Implementation::Wgmma {
             return self.run_wgmma(pass, call);
         }
         let mut g = call.args();
-        let unable = |why| Err(CudaGemmError::Unable { backend: by.backend(), why });
         if by.backend() != Backend::Simt && !self.have_tensor_cores() {
             return unable("tensor cores of compute capability 8.0 are needed");
         }
@@ -150,7 +177,7 @@ impl OwnKernels {
             Implementation::Dp4a if !Self::can_dp4a(call) => {
                 return unable("dp4a needs aligned rows of bytes with adjacent k, and no groups");
             }
-            Implementation::Simt | Implementation::Dp4a => Tile::SIMT,
+            Implementation::Simt | Implementation::Dp4a | Implementation::PackedDp4a => Tile::SIMT,
             Implementation::Wmma if matches!(format, Format::F32 | Format::S8) => {
                 return unable("its operands are f16 or bf16");
             }
@@ -158,11 +185,13 @@ impl OwnKernels {
                 return unable("it has no groups of unknown sizes");
             }
             Implementation::Wmma => Tile::WMMA,
-            Implementation::LargeTiles if g.aligned == 0 || self.gpu.shared_per_block < Tile::LARGE.shared_bytes => {
+            Implementation::LargeTiles | Implementation::PackedLarge
+                if g.aligned == 0 || self.gpu.shared_per_block < Tile::LARGE.shared_bytes =>
+            {
                 return unable("large tiles need rows at multiples of 16 bytes and 144 KiB of shared memory");
             }
-            Implementation::LargeTiles => Tile::LARGE,
-            Implementation::SmallTiles => Tile::SMALL,
+            Implementation::LargeTiles | Implementation::PackedLarge => Tile::LARGE,
+            Implementation::SmallTiles | Implementation::PackedSmall => Tile::SMALL,
             Implementation::CublasLt | Implementation::Wgmma => return unable("it has no blocks of one tile"),
         };
         g.piece = if call.adds_pieces() { tile.piece(&g, self.gpu.multiprocessors, TURNS) } else { 0 };
@@ -174,6 +203,18 @@ impl OwnKernels {
         let turns = turns.as_mut().map_or(AnyMut::none(), |turns| AnyMut::from(&mut ***turns));
         let Call { a, b, bias, other, offsets, scales: [row_scales, column_scales], .. } = *call;
         let (c, aux) = (call.c.reborrow(), call.aux.reborrow());
+        if let Some(codes) = call.codes {
+            let kernels = self.packed(codes)?;
+            return Ok(match by {
+                Implementation::PackedLarge => {
+                    GemmPackedLarge { g, a, b, c, bias, other, aux }.launch(kernels, pass, grid)?
+                }
+                Implementation::PackedSmall => {
+                    GemmPackedSmall { g, a, b, c, bias, other, aux }.launch(kernels, pass, grid)?
+                }
+                _ => GemmPackedDp4a { g, a, b, c, bias, other, aux }.launch(kernels, pass, grid)?,
+            });
+        }
         match by {
             Implementation::Dp4a => {
                 let args = GemmDp4a { g, a, b, c, bias, other, aux, row_scales, column_scales };
@@ -194,7 +235,7 @@ impl OwnKernels {
                 let args = GemmLarge { g, a, b, c, bias, other, aux, row_scales, column_scales };
                 args.launch(self.mma(format)?, pass, grid)?;
             }
-            Implementation::SmallTiles | Implementation::CublasLt | Implementation::Wgmma => {
+            _ => {
                 let args = GemmSmall { g, a, b, c, bias, other, aux, row_scales, column_scales, offsets, turns };
                 args.launch(self.mma(format)?, pass, grid)?;
             }

@@ -23,29 +23,41 @@ impl CudaGemm {
         options: Options,
     ) -> Result<Backend, CudaGemmError> {
         Quantise::check(gemm, (a.len(), b.len(), c.len()))?;
-        if gemm.m.max(gemm.n).max(gemm.k) > u32::MAX as usize / 4 {
-            let backend = options.backend.unwrap_or(Backend::TensorCores);
-            return Err(CudaGemmError::Unable { backend, why: "a side is longer than 2³⁰" });
-        }
-        let f = Epilogue::Activation { f: Activation::GeluTanh, bias: None, aux: None };
-        let mut call = Call {
-            // The kernels take the scales of the epilogue in place of alpha and beta.
-            gemm: gemm.with_scales(of.before, of.after).with_fewer_levels(),
-            formats: (Format::S8, Format::Bytes),
-            a: a.into(),
-            b: b.into(),
-            c: c.into(),
-            bias: Any::NONE,
-            other: Any::NONE,
-            aux: AnyMut::none(),
-            epilogue: if of.has_gelu { f } else { Epilogue::None },
-            split: None,
-            offsets: Any::NONE,
-            is_scaled: true,
-            scales: [Any::NONE; 2],
-            bias_by_row: false,
-            tf32: options.tf32,
-        };
+        let mut call = call_of_bytes(gemm, of, (a, b.into()), c, options)?;
         self.launch(pass, &mut call, options)
     }
+}
+
+/// Creates a call whose results are 8-bit integers.
+pub(super) fn call_of_bytes<'a>(
+    gemm: &Gemm<i32>,
+    of: Quantise,
+    (a, b): (&'a Slice<i8>, Any<'a>),
+    c: &'a mut Slice<i8>,
+    options: Options,
+) -> Result<Call<'a, f32>, CudaGemmError> {
+    if gemm.m.max(gemm.n).max(gemm.k) > u32::MAX as usize / 4 {
+        let backend = options.backend.unwrap_or(Backend::TensorCores);
+        return Err(CudaGemmError::Unable { backend, why: "a side is longer than 2³⁰" });
+    }
+    let f = Epilogue::Activation { f: Activation::GeluTanh, bias: None, aux: None };
+    Ok(Call {
+        // The kernels take the scales of the epilogue in place of alpha and beta.
+        gemm: gemm.with_scales(of.before, of.after).with_fewer_levels(),
+        formats: (Format::S8, Format::Bytes),
+        a: a.into(),
+        b,
+        codes: None,
+        c: c.into(),
+        bias: Any::NONE,
+        other: Any::NONE,
+        aux: AnyMut::none(),
+        epilogue: if of.has_gelu { f } else { Epilogue::None },
+        split: None,
+        offsets: Any::NONE,
+        is_scaled: true,
+        scales: [Any::NONE; 2],
+        bias_by_row: false,
+        tf32: options.tf32,
+    })
 }

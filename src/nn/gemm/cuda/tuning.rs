@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     gpu::{Buf, Gpu, GpuError, Pass},
-    nn::gemm::{Epilogue, Gemm, Order, Split},
+    nn::gemm::{Codes, Epilogue, Gemm, Order, Split},
 };
 use std::{
     collections::{BTreeMap, HashMap},
@@ -37,6 +37,9 @@ impl fmt::Display for Implementation {
             Self::Wmma => "wmma",
             Self::Simt => "simt",
             Self::Dp4a => "dp4a",
+            Self::PackedLarge => "packed_large",
+            Self::PackedSmall => "packed_small",
+            Self::PackedDp4a => "packed_dp4a",
         })
     }
 }
@@ -54,6 +57,7 @@ pub(super) struct Key {
     orders: [Order; 3],
     lds: [usize; 3],
     formats: (Format, Format),
+    codes: Option<Codes>,
     epilogue: Epilogue,
     split: Option<Split>,
     has_beta: bool,
@@ -70,6 +74,7 @@ impl<S: Scale> Call<'_, S> {
             orders: [g.a.order, g.b.order, g.c.order],
             lds: [g.a.ld, g.b.ld, g.c.ld],
             formats: self.formats,
+            codes: self.codes,
             epilogue: self.epilogue,
             split: self.split,
             has_beta: g.beta != S::ZERO,
@@ -95,6 +100,9 @@ impl fmt::Display for Key {
         let [a, b, c] = self.lds;
         let format = |format: Format| format!("{format:?}").to_lowercase();
         write!(f, " ld {a},{b},{c} {}>{}", format(self.formats.0), format(self.formats.1))?;
+        if let Some(codes) = self.codes {
+            write!(f, " codes {}", format!("{codes:?}").replace(['(', ')'], "").to_lowercase())?;
+        }
         match self.epilogue {
             Epilogue::None => {}
             other => write!(f, " {}", format!("{other:?}").replace(['(', ')'], "").to_lowercase())?,
@@ -226,13 +234,18 @@ impl CudaGemm {
     }
 
     /// Times a multiplication without a choice if tuning is enabled. Makes no choice if memory is insufficient.
-    pub(super) fn tune_first<I: Operand, O: Output<Sum = I::Sum>>(&self, call: &Call<'_, I::Sum>, options: Options) {
+    pub(super) fn tune_first<S: Scale>(
+        &self,
+        call: &Call<'_, S>,
+        options: Options,
+        tune: impl FnOnce() -> Result<Implementation, CudaGemmError>,
+    ) {
         let Some(Kept { file }) = self.tuning.automatic().clone() else { return };
         let is_unknown = options.backend.is_none() && self.tuning.choice(&call.key()).is_none();
         if !is_unknown || self.gpu.is_capturing() {
             return;
         }
-        if let Ok(by) = self.tune::<I, O>(&call.gemm, call.epilogue, options) {
+        if let Ok(by) = tune() {
             // A multiplication whose buffers have another alignment than those of tuning has its own key.
             self.tuning.add([(call.key().to_string(), by)]);
             // If the cache cannot be written, the next run measures again.
@@ -272,17 +285,26 @@ impl CudaGemm {
             }
         };
         let mut call = call_of(gemm, (&a, &b), &mut c, epilogue, 1, options)?;
+        self.choose(&mut call, I::FORMAT == Format::F32 && !options.tf32)
+    }
+
+    /// Times every implementation that can compute a call, those with tensor cores only unless `is_exact`, and stores the fastest,
+    /// unless a choice exists. Fails if none can, or the device fails.
+    pub(super) fn choose<S: Scale>(
+        &self,
+        call: &mut Call<'_, S>,
+        is_exact: bool,
+    ) -> Result<Implementation, CudaGemmError> {
         let key = call.key();
         if let Some(by) = self.tuning.choice(&key) {
             return Ok(by);
         }
-        let is_exact = I::FORMAT == Format::F32 && !options.tf32;
         let mut best: Option<(u64, Implementation)> = None;
         for by in Implementation::ALL {
             if is_exact && matches!(by.backend(), Backend::TensorCores | Backend::Wgmma | Backend::Wmma) {
                 continue;
             }
-            match self.time(&mut call, by) {
+            match self.time(call, by) {
                 Ok(nanos) if best.is_none_or(|(least, _)| nanos < least) => best = Some((nanos, by)),
                 Ok(_) | Err(CudaGemmError::Unable { .. } | CudaGemmError::Library(_)) => {}
                 Err(why) => return Err(why),
@@ -326,7 +348,7 @@ fn lines_of(text: &str, device: &str) -> Vec<(String, Implementation)> {
 }
 
 /// Returns operands with varied bits: the clock, and with it the time, depends on the operands.
-fn numbers<T: bytemuck::Pod>(len: usize) -> Vec<T> {
+pub(super) fn numbers<T: bytemuck::Pod>(len: usize) -> Vec<T> {
     let one = |i: u32| {
         let bits = i.wrapping_mul(2_654_435_761) ^ i >> 7;
         // Values of magnitude 0.5 to 2, for each of the formats.
@@ -349,6 +371,7 @@ mod tests {
             orders: [Order::RowMajor, Order::ColMajor, Order::RowMajor],
             lds: [768, 768, 3072],
             formats: (Format::Bf16, Format::Bf16),
+            codes: None,
             epilogue: Epilogue::Activation { f: Activation::GeluTanh, bias: Some(()), aux: None },
             split: None,
             has_beta: false,
@@ -368,6 +391,9 @@ mod tests {
             Key { lds: [768, 768, 3080], ..key },
             Key { formats: (Format::Bf16, Format::F32), ..key },
             Key { epilogue: Epilogue::None, ..key },
+            Key { codes: Some(Codes::ALL[0]), ..key },
+            Key { codes: Some(Codes::ALL[1]), ..key },
+            Key { codes: Some(Codes::Fp4), ..key },
             Key { split: Some(Split::Rows), ..key },
             Key { has_beta: true, ..key },
             Key { is_aligned: false, ..key },
