@@ -4,6 +4,11 @@
 //! set. On a GPU, it is the lower of the measured arithmetic ceiling and the measured copy bandwidth times operations per byte.
 //! The ceiling of tensor cores is that of mma.sync with f16, which also applies to bf16; the ceiling of s8 is twice and that of
 //! tf32 half as high. wgmma exceeds the ceiling on Hopper, both in the project's kernel and in cuBLASLt.
+//!
+//! More cases have the sizes of an evolution strategy: weights as bytes (`s8`) and packed (`linear`, `interleaved`, `fp4`), sums of 32
+//! bits, and results of 8 bits (`bytes` after the format).
+
+mod integers;
 
 use super::{
     Epilogue, Gemm, cpu,
@@ -179,9 +184,10 @@ pub fn run_cuda(gpu: &Arc<Gpu>, options: &BenchOptions<'_>) -> Result<(Vec<Bench
             && bench.case::<f32, f32>("f32", size, share)?
             && bench.case::<i8, i32>("s8", size, share)?;
         if !goes_on {
-            break;
+            return Ok((bench.rows, library));
         }
     }
+    bench.integers()?;
     Ok((bench.rows, library))
 }
 
