@@ -7,7 +7,7 @@ use crate::{
     sim::{
         Action, ActionSpec, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, Individuals,
         InputData, MemoryReport, ProbeId, ProbeSpec, Progress, Reading, Request, Shape, SimError, Simulation, Snapshot,
-        StepCount, Tap,
+        StepCount, Tap, TapKey,
     },
 };
 use std::sync::Arc;
@@ -20,6 +20,11 @@ pub trait Host {
     fn probes(&self) -> &'static [ProbeSpec];
     /// Returns the names of the lanes of a series.
     fn lanes(&self, probe: ProbeId) -> Vec<String>;
+    /// Returns the values of each argument of a probe.
+    fn choices(&self, probe: ProbeId) -> Vec<Vec<String>> {
+        let _ = probe;
+        vec![]
+    }
     /// Returns the element sets of the simulation.
     fn sets(&self) -> &[Arc<ElementSet>];
     /// Returns the connections among the elements; `None` if there are none.
@@ -28,8 +33,12 @@ pub trait Host {
     }
     fn clock(&self) -> Clock;
     fn params(&self) -> &dyn Params;
-    /// Returns the tapped probes, in the order of their declaration.
+    /// Returns the tapped probes without arguments, in the order of their declaration.
     fn taps(&self) -> Vec<ProbeId>;
+    /// Returns the keys of the taps of probes with arguments, all of them states, which [`HostSim::read_state_of`] reads.
+    fn taps_with_arguments(&self) -> Vec<TapKey> {
+        vec![]
+    }
     /// Takes the samples of a tapped probe, other than a field, since the last call; `None` if the probe has no samples.
     fn take(&mut self, probe: ProbeId, frame: &mut Frame) -> Option<Reading>;
     /// Returns the hash and totals since the start.
@@ -60,6 +69,12 @@ pub trait HostSim: Send {
     /// Reads these fields; with `may_lag`, may return the fields of the previous call. Every reading calls this function, even
     /// without fields.
     fn read_fields(&mut self, probes: &[ProbeId], may_lag: bool) -> Result<Vec<Reading>, SimError>;
+    /// Reads one of [`Host::taps_with_arguments`]; with `may_lag`, may return an earlier reading. Returns `None` if there is nothing
+    /// to read.
+    fn read_state_of(&mut self, key: &TapKey, may_lag: bool) -> Result<Option<Reading>, SimError> {
+        let _ = (key, may_lag);
+        Ok(None)
+    }
     /// Returns the individuals in the slots of a set; `None` if the elements are not individuals.
     fn individuals_of(&self, set: &str) -> Option<Arc<Individuals>> {
         let _ = set;
@@ -105,6 +120,10 @@ impl<S: HostSim> Simulation for S {
 
     fn lanes(&self, probe: ProbeId) -> Vec<String> {
         self.host().lanes(probe)
+    }
+
+    fn choices(&self, probe: ProbeId) -> Vec<Vec<String>> {
+        self.host().choices(probe)
     }
 
     fn sets(&self) -> &[Arc<ElementSet>] {
@@ -157,6 +176,12 @@ impl<S: HostSim> Simulation for S {
         for probe in wanted {
             let reading = if is_field(&probe) { fields.next() } else { self.host_mut().take(probe, frame) };
             frame.readings.extend(reading.map(|reading| (probe.into(), reading)));
+        }
+        if !frame.histories_only {
+            for key in self.host().taps_with_arguments() {
+                let reading = self.read_state_of(&key, frame.may_lag)?;
+                frame.readings.extend(reading.map(|reading| (key, reading)));
+            }
         }
         Ok(())
     }

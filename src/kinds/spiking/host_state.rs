@@ -14,6 +14,8 @@ use super::{
     probes,
     setup::Setup,
     stimuli::StimulusPlan,
+    synapse_readings::{RecordedSynapses, SYNAPSE_PROBES},
+    weight_matrix::{self, MatrixReadings},
     weight_readings::{WEIGHT_PROBES, WeightReadings, projection_set},
 };
 use crate::{
@@ -21,7 +23,7 @@ use crate::{
     params::{Change, Params as AnyParams},
     sim::{
         Action, ActionSpec, BuildContext, Clock, Connectivity, Digest, ElementSet, Frame, NonFinite, ProbeId,
-        ProbeSpec, Reading, SimError,
+        ProbeSpec, Reading, SimError, Tap, TapKey,
     },
 };
 use std::sync::Arc;
@@ -47,6 +49,8 @@ pub struct HostState<T> {
     pub measurements: Measurements,
     /// Manual kicks for the next step: (neuron, mV).
     pub manual_kicks: Vec<(u32, T)>,
+    /// Taps of mean weights between categories.
+    pub matrices: MatrixReadings,
     /// Raised thresholds of adaptive neurons in networks from rules.
     pub thresholds: Thresholds,
 }
@@ -71,6 +75,7 @@ impl<T: Real> HostState<T> {
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>) -> Result<Self, SimError> {
         let mut measurements = Measurements::new(setup.neurons.clone(), params.dt_ms(), &params.measure);
         measurements.weights = WeightReadings::new(params);
+        measurements.weights.synapses.set(RecordedSynapses::find(params, &setup)?);
         let plan = StimulusPlan::new(params, &setup, context)?;
         measurements.readout = plan.patterns().cloned().and_then(Readout::new);
         let rules = setup.rules().ok();
@@ -81,6 +86,7 @@ impl<T: Real> HostState<T> {
             plan,
             thresholds,
             measurements,
+            matrices: MatrixReadings::default(),
             sets: [setup.neurons.clone()].into_iter().chain(projection_set(params)).collect(),
             params: params.clone(),
             context: context.clone(),
@@ -99,6 +105,13 @@ impl<T: Real> HostState<T> {
             edit::Edit::Live(new) => *new,
         };
         let old = &self.params;
+        if new.recorded_synapses != old.recorded_synapses {
+            let synapses = RecordedSynapses::find(&new, &self.setup)?;
+            self.measurements.weights.synapses.set(synapses);
+        }
+        if new.selections != old.selections {
+            self.matrices.update_groups(&new, &self.setup, &self.context)?;
+        }
         if new.measure != old.measure {
             if new.measure.group_by != old.measure.group_by {
                 self.measurements.check_column(&new.measure.group_by)?;
@@ -121,6 +134,14 @@ impl<T: Real> HostState<T> {
         self.measurements.weights.configure(&new);
         self.params = new;
         Ok(edit)
+    }
+
+    /// Sets the taps. Fails if a probe, a neuron or the value of an argument does not exist.
+    pub fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
+        let matrices = MatrixReadings::new(taps, &self.params, &self.setup, &self.context)?;
+        self.measurements.tap(taps, self.step)?;
+        self.matrices = matrices;
+        Ok(())
     }
 
     /// Applies an action between two steps. Returns the change of weights if the backend has to make one, which networks without
@@ -152,6 +173,7 @@ impl<T: Real> HostState<T> {
         self.thresholds.clear();
         self.manual_kicks.clear();
         self.measurements.rewind();
+        self.matrices.drop_unread();
         self.stimuli_changed = true;
     }
 }
@@ -172,6 +194,14 @@ impl<T: Real> Host for HostState<T> {
             probes::MEAN_WEIGHT | probes::WEIGHT_SD => self.measurements.weights.names().to_vec(),
             probes::THIRD_FACTOR => self.measurements.weights.modulated().to_vec(),
             probes::ACCURACY => vec!["held-out patterns".to_owned()],
+            _ if SYNAPSE_PROBES.contains(&probe) => self.measurements.weights.synapses.names().to_vec(),
+            _ => vec![],
+        }
+    }
+
+    fn choices(&self, probe: ProbeId) -> Vec<Vec<String>> {
+        match probe {
+            probes::WEIGHT_MATRIX => weight_matrix::choices(&self.params, &self.setup),
             _ => vec![],
         }
     }
@@ -196,11 +226,16 @@ impl<T: Real> Host for HostState<T> {
         self.measurements.taps().collect()
     }
 
+    fn taps_with_arguments(&self) -> Vec<TapKey> {
+        self.matrices.keys()
+    }
+
     fn take(&mut self, probe: ProbeId, frame: &mut Frame) -> Option<Reading> {
         match probe {
             probes::SPIKES => Some(Reading::Spikes(self.measurements.take_spikes(std::mem::take(&mut frame.spare)))),
             probes::ACCURACY => self.measurements.readout.as_mut().map(Readout::take),
             _ if WEIGHT_PROBES.contains(&probe) => self.measurements.weights.take(probe),
+            _ if SYNAPSE_PROBES.contains(&probe) => self.measurements.weights.synapses.take(probe),
             _ => self.measurements.take_series(probe).map(Reading::Series),
         }
     }

@@ -20,6 +20,7 @@ use super::{
     presets, probes, requests,
     setup::{self, Setup},
     stimuli::StimulusPlan,
+    synapse_readings::SYNAPSE_PROBES,
     weight_readings::{WEIGHT_PROBES, learning_projections},
 };
 use crate::{
@@ -173,13 +174,17 @@ impl Kind for SpikingKind {
         let is_modulated =
             |(i, _): &(usize, String)| matches!(params.projections[*i].plasticity, Plasticity::RewardStdp(_));
         let of_weights: &[ProbeId] = match &learning[..] {
-            [] => &WEIGHT_PROBES,
+            [] => &[WEIGHT_PROBES.as_slice(), &[probes::WEIGHT_MATRIX]].concat(),
             all if all.iter().any(is_modulated) => &[],
             _ => &[probes::THIRD_FACTOR],
         };
         let has_readout = pattern_stimulus::parameters(params).is_some_and(|of| !of.readout.trim().is_empty());
         let of_readout: &[ProbeId] = if has_readout { &[] } else { &[probes::ACCURACY] };
-        [of_model, of_weights, of_readout].concat()
+        let of_synapses: &[ProbeId] = match (learning.is_empty(), params.recorded_synapses.is_empty()) {
+            (false, false) => &[],
+            _ => &SYNAPSE_PROBES,
+        };
+        [of_model, of_weights, of_readout, of_synapses].concat()
     }
 
     fn check(
@@ -193,7 +198,7 @@ impl Kind for SpikingKind {
         if taps.iter().any(|tap| tap.probe == probes::CLASS_RATES) {
             host.measurements.check_column(&params.measure.group_by)?;
         }
-        host.measurements.tap(taps, 0)
+        host.tap(taps)
     }
 
     fn start(request: StartRequest<'_, Self>) -> Result<Box<dyn Simulation>, SimError> {

@@ -6,6 +6,7 @@ use super::{
     general::{homeostasis::counts::SpikeCounts, patterns::readout::Readout},
     params::Measure,
     probes,
+    synapse_readings::SYNAPSE_PROBES,
     weight_readings::{WEIGHT_PROBES, WeightReadings},
 };
 use crate::{
@@ -212,6 +213,7 @@ impl Measurements {
         self.trace_columns = TRACES.map(|(_, series, _)| self.series[series].elements.iter().map(column).collect());
         self.traced = traced;
         self.weights.tap(WEIGHT_PROBES.map(|probe| self.is_tapped(probe)));
+        self.weights.synapses.tap(SYNAPSE_PROBES.map(|probe| self.is_tapped(probe)));
         let is_tapped = self.is_tapped(probes::ACCURACY);
         self.readout.iter_mut().for_each(|readout| readout.tap(is_tapped));
         if !self.is_tapped(probes::SPIKES) {
@@ -381,9 +383,11 @@ impl Measurements {
         self.running.iter().map(age).collect()
     }
 
+    /// Returns the tapped probes without arguments.
     pub fn taps(&self) -> impl Iterator<Item = ProbeId> + use<> {
         let tapped = self.tapped;
-        (0..tapped.len()).filter(move |i| tapped[*i]).map(|i| i as ProbeId)
+        let is_plain = |i: &usize| probes::PROBES[*i].args.is_empty();
+        (0..tapped.len()).filter(move |i| tapped[*i]).filter(is_plain).map(|i| i as ProbeId)
     }
 
     /// Returns the hash of all spikes, and event totals.

@@ -33,6 +33,8 @@
 //! | [`host_state`], [`saved_state`] | shared by both backends: edits, actions, saved states |
 //! | [`measure`], [`bin`], [`probes`] | measurements and probes |
 //! | [`weight_readings`] | readings of plastic weights |
+//! | [`weight_matrix`] | mean weights between categories of neurons |
+//! | [`synapse_readings`] | readings of single plastic synapses |
 //! | `edge_lists` | connections for files, without a simulation |
 //! | [`predict`] | memory prediction |
 //! | [`actions`] | checks of edits and actions |
@@ -64,6 +66,8 @@ mod semantics;
 pub mod setup;
 pub mod start;
 pub mod stimuli;
+pub mod synapse_readings;
+pub mod weight_matrix;
 pub mod weight_readings;
 pub use kind::SpikingKind;
 pub use params::*;

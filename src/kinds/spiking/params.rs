@@ -236,6 +236,23 @@ params! {
     }
 }
 
+params! {
+    /// A plastic synapse with recorded weight, traces and eligibility. Neurons are given by name, id or index.
+    pub struct RecordedSynapse {
+        /// Presynaptic neuron; empty: the first with a plastic synapse to the postsynaptic neuron.
+        #[param(title = "Presynaptic neuron")]
+        from: String = String::new(),
+
+        /// Postsynaptic neuron; empty: the first in the order of the network.
+        #[param(title = "Postsynaptic neuron")]
+        to: String = String::new(),
+
+        /// Number of the synapse among the plastic synapses from one neuron to the other, from 0.
+        #[param(title = "Number of the synapse", range = 0.0..=10.0, hard = 0.0..=1e9)]
+        number: u32 = 0,
+    }
+}
+
 interventions! {
     /// Effect of an intervention while it is active.
     pub enum Effect {
@@ -380,6 +397,10 @@ param_tree! {
         #[title("External input")]
         #[show_if(|p| p.network.source == Source::Rules)]
         external_inputs: [ExternalInput],
+        /// Plastic synapses with recorded weight, traces and eligibility. Does not affect the simulation.
+        #[title("Recorded synapses")]
+        #[show_if(|p| p.network.source == Source::Rules)]
+        recorded_synapses: [RecordedSynapse],
     }
 }
 

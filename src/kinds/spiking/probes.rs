@@ -55,6 +55,27 @@ probes! {
     /// Fraction of held-out patterns to which the readout population gave the right class, of those presented so far.
     #[title("Accuracy")]
     ACCURACY = "accuracy", "", Shape::Series { of: "" };
+    /// Mean present weight of plastic synapses from each category of neurons (rows) to each other (columns), in the unit of the
+    /// postsynaptic model; without a value between categories without synapses.
+    #[title("Mean weights between categories")]
+    WEIGHT_MATRIX = "weight_matrix", "", Shape::Matrix { rows: "presynaptic", columns: "postsynaptic" }, args {
+        /// Projection with changing weights, or all of them.
+        projection: Listed,
+        /// Column of the neuron table, or the neuron groups of the project.
+        by: Listed,
+    };
+    /// Weight of each recorded synapse, with its sign, in the unit of the postsynaptic model, at the weight interval.
+    #[title("Weight (synapses)")]
+    SYNAPSE_WEIGHT = "synapse_weight", "", Shape::Series { of: "" };
+    /// Presynaptic trace of each recorded synapse, at the weight interval.
+    #[title("Presynaptic trace (synapses)")]
+    PRESYNAPTIC_TRACE = "presynaptic_trace", "", Shape::Series { of: "" };
+    /// Postsynaptic trace of each recorded synapse, at the weight interval.
+    #[title("Postsynaptic trace (synapses)")]
+    POSTSYNAPTIC_TRACE = "postsynaptic_trace", "", Shape::Series { of: "" };
+    /// Eligibility of each recorded synapse, at the weight interval; 0 without a third factor.
+    #[title("Eligibility (synapses)")]
+    ELIGIBILITY = "eligibility", "", Shape::Series { of: "" };
 }
 
 /// [`PROBES`] of leaky units, whose potentials are mostly between 0 and the threshold of 1 mV.
@@ -146,6 +167,6 @@ mod tests {
         for (id, name) in [(SPIKES, "spikes"), (V, "v"), (RATE_FIELD, "rate_field"), (WEIGHTS, "weights")] {
             assert_eq!(PROBES[usize::from(id)].name, name);
         }
-        assert_eq!(usize::from(ACCURACY) + 1, PROBES.len());
+        assert_eq!(usize::from(ELIGIBILITY) + 1, PROBES.len());
     }
 }

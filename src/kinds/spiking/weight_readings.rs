@@ -6,6 +6,7 @@ use super::{
     general::{Plasticity, homeostasis::plan::units_per_weight},
     params::{Params, Source},
     probes::{MEAN_WEIGHT, PROJECTIONS, THIRD_FACTOR, WEIGHT_SD, WEIGHTS},
+    synapse_readings::SynapseReadings,
 };
 use crate::sim::{ElementSet, Histogram, ProbeId, Reading, Series};
 use std::sync::Arc;
@@ -106,6 +107,8 @@ pub struct WeightReadings {
     /// Mean, standard deviation, and third factor.
     series: [Series; 3],
     histogram: Histogram,
+    /// Samples of single synapses, at the same steps.
+    pub synapses: SynapseReadings,
 }
 
 impl WeightReadings {
@@ -149,8 +152,16 @@ impl WeightReadings {
 
     /// Returns the first step after `step` at whose end weights are read; `u64::MAX` if no probe is tapped.
     pub fn next_due(&self, step: u64) -> u64 {
-        let is_read = self.tapped.contains(&true) && !self.names.is_empty();
-        if is_read { (step / self.every + 1) * self.every } else { u64::MAX }
+        if self.needs_sums() || !self.synapses.places().is_empty() {
+            (step / self.every + 1) * self.every
+        } else {
+            u64::MAX
+        }
+    }
+
+    /// Whether a probe of sums over weights is read.
+    pub fn needs_sums(&self) -> bool {
+        self.tapped.contains(&true) && !self.names.is_empty()
     }
 
     /// Adds a sample after `completed` steps, with sums by projection.
@@ -187,12 +198,14 @@ impl WeightReadings {
     /// Drops samples that were not taken.
     pub fn drop_unread(&mut self) {
         WEIGHT_PROBES.into_iter().for_each(|probe| drop(self.take(probe)));
+        self.synapses.drop_unread();
     }
 
     /// Returns the allocated memory, bytes.
     pub fn n_bytes(&self) -> u64 {
         let series: usize = self.series.iter().map(|s| s.values.capacity() * 4 + s.steps.capacity() * 8).sum();
         (series + self.histogram.counts.capacity() * 4 + self.histogram.steps.capacity() * 8) as u64
+            + self.synapses.n_bytes()
     }
 }
 

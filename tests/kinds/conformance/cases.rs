@@ -129,6 +129,7 @@ pub fn plastic() -> Case {
             (population: "input", source: Patterns(images: Digits(side: 8), rate: 250, present: 20, pause: 10, training: 8, labelling: 2, held_out: 2, readout: "e")),
             (population: "i", source: Poisson(rate: 8000, weight: 60)),
         ],
+        recorded_synapses: [(), (from: "70")],
         measure: (group_by: "population"),
     )))"#;
     let (project, warnings) = neuropil::project::read(text).expect("a project");

@@ -56,7 +56,7 @@ impl<T: Real> HostSim for CudaSim<T> {
 
     fn select_taps(&mut self, taps: &[Tap]) -> Result<(), SimError> {
         let before = self.host.measurements.traced.clone();
-        self.host.measurements.tap(taps, self.host.step)?;
+        self.host.tap(taps)?;
         if self.host.measurements.traced != before {
             self.memory.set_traced(&self.host.measurements.traced)?;
             self.clear_graphs();

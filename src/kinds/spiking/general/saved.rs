@@ -170,6 +170,7 @@ impl SavedHost {
     pub fn restore(self, host: &mut HostState<f32>, step: u64) {
         host.thresholds = self.thresholds;
         host.measurements.resume(self.counted, step);
+        host.matrices.drop_unread();
         host.measurements.counts = self.counts;
         if let Some((readout, saved)) = host.measurements.readout.as_mut().zip(self.readout) {
             readout.resume(saved);

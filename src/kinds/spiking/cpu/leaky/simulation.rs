@@ -44,7 +44,7 @@ impl HostSim for LeakySim {
     }
 
     fn select_taps(&mut self, taps: &[Tap]) -> Result<(), SimError> {
-        self.host.measurements.tap(taps, self.host.step)?;
+        self.host.tap(taps)?;
         for partition in &mut self.partitions {
             let range = partition.range();
             let mine = self.host.measurements.traced.iter().filter(|i| range.contains(i));

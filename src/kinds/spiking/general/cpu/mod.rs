@@ -19,6 +19,7 @@ use super::{
     plasticity::{
         laws::Rule,
         part::{Part, Projection},
+        present,
     },
 };
 use crate::{
@@ -219,6 +220,10 @@ impl GeneralSim {
         let synapses: usize = parts.map(|part| part.weights.len()).sum();
         pass.span("weights", synapses as u64, || {
             self.bring_up_to_date();
+            self.read_synapses();
+            if !self.host.measurements.weights.needs_sums() {
+                return;
+            }
             let mut all = vec![];
             for (index, projection) in self.plan.projections.iter().enumerate() {
                 let Some(w_max) = projection.plasticity.as_ref().and_then(|of| of.rule.w_max()) else { continue };
@@ -232,6 +237,18 @@ impl GeneralSim {
             }
             self.host.measurements.weights.push(self.host.step, &all);
         });
+    }
+
+    /// Adds a sample of the recorded synapses, which are up to date, to the measurements.
+    fn read_synapses(&mut self) {
+        let step = self.host.step;
+        let state = |place: &present::SynapsePlace| {
+            let of =
+                self.rules[place.projection].as_ref().zip(self.plan.projections[place.projection].plasticity.as_ref());
+            Some(present::state(*place, &self.stored(*place), of?, step))
+        };
+        let states: Vec<_> = self.host.measurements.weights.synapses.places().iter().filter_map(state).collect();
+        self.host.measurements.weights.synapses.push(step, &states);
     }
 
     /// Runs steps without changes of parameters or stimuli. Fails if a thread cannot be started.

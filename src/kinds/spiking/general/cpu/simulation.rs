@@ -1,6 +1,9 @@
 //! Implements [`HostSim`] for this backend.
 
-use super::{GeneralSim, partition::NEVER};
+use super::{
+    GeneralSim,
+    partition::{self, NEVER},
+};
 use crate::{
     gpu::Pass,
     kinds::{
@@ -21,7 +24,7 @@ use crate::{
         },
     },
     params::Change,
-    sim::{Action, Answer, Effect, MemoryReport, ProbeId, Progress, Reading, Request, SimError, Snapshot, Tap},
+    sim::{Action, Answer, Effect, MemoryReport, ProbeId, Progress, Reading, Request, SimError, Snapshot, Tap, TapKey},
 };
 
 impl HostSim for GeneralSim {
@@ -55,7 +58,7 @@ impl HostSim for GeneralSim {
     }
 
     fn select_taps(&mut self, taps: &[Tap]) -> Result<(), SimError> {
-        self.host.measurements.tap(taps, self.host.step)?;
+        self.host.tap(taps)?;
         for partition in &mut self.partitions {
             let range = partition.range();
             let mine = self.host.measurements.traced.iter().filter(|i| range.contains(i));
@@ -75,6 +78,24 @@ impl HostSim for GeneralSim {
             _ => self.potentials(),
         };
         Ok(probes.iter().map(field).map(Reading::field).collect())
+    }
+
+    fn read_state_of(&mut self, key: &TapKey, may_lag: bool) -> Result<Option<Reading>, SimError> {
+        let step = self.host.step;
+        if let Some(recent) = self.host.matrices.recent(key, step).filter(|_| may_lag) {
+            return Ok(Some(recent));
+        }
+        self.bring_up_to_date();
+        let (plan, partitions) = (&self.plan, &self.partitions);
+        let plastic = |i: usize| partition::plastic(plan, &self.connections, &self.rules, i);
+        self.host.matrices.read(key, step, plan, |sums| {
+            for (i, part) in partitions.iter().flat_map(|p| p.plastic.iter().enumerate()) {
+                let Some((part, of)) = part.as_ref().zip(plastic(i)).filter(|_| sums.includes(i)) else { continue };
+                let [from, to] = [plan.projections[i].from, plan.projections[i].to].map(|p| plan.populations[p].first);
+                part.each_weight(of, |source, target, weight| sums.add(from + source, to + target, weight));
+            }
+            Ok(())
+        })
     }
 
     fn answer(&mut self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
@@ -141,7 +162,10 @@ impl GeneralSim {
     }
 
     /// Returns the stored values of a plastic synapse.
-    fn stored(&self, SynapsePlace { projection, source, number, target, .. }: SynapsePlace) -> StoredSynapse {
+    pub(super) fn stored(
+        &self,
+        SynapsePlace { projection, source, number, target, .. }: SynapsePlace,
+    ) -> StoredSynapse {
         let parts = || self.partitions.iter().filter_map(|partition| partition.plastic[projection].as_ref());
         let source = source as usize;
         let eligibility = parts().filter(|part| !part.eligibility.is_empty());

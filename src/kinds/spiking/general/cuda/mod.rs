@@ -286,7 +286,8 @@ impl RulesSim {
         self.queue.sent(step..step + n, n_traced, is_measured)?;
         if let Some(plastic) = self.plastic.as_mut().filter(|_| step + n == due) {
             plastic.bring_up_to_date(&self.memory, due)?;
-            self.host.measurements.weights.push(due, &plastic.weight_sums()?);
+            let readings = &mut self.host.measurements.weights;
+            plastic.read(&self.memory, &self.layout.projections, &self.plan, due, readings)?;
         }
         Ok(())
     }

@@ -11,15 +11,16 @@ use crate::{
     kinds::spiking::{
         general::{
             connections::TARGET,
-            plan::TARGET_BITS,
+            plan::{Plan, TARGET_BITS},
             plasticity::{
                 history::{PostSpike, is_after},
                 part::RowState,
-                present::{StoredSynapse, SynapsePlace},
+                present::{self, StoredSynapse, SynapsePlace, SynapseState},
                 saved::State,
             },
         },
-        weight_readings::WeightSums,
+        weight_matrix::CategorySums,
+        weight_readings::{WeightReadings, WeightSums},
     },
 };
 use std::ops::Range;
@@ -75,8 +76,62 @@ const fn row_state(versions: &[RulesRowState], settled: u32) -> RowState {
 }
 
 impl PlasticSynapses {
+    /// Adds the weights of all plastic projections, which must be up to date, to sums by category. Fails if the device fails.
+    pub fn add_weights(
+        &self,
+        network: &RulesBuffers,
+        projections: &[RulesProjection],
+        plan: &Plan,
+        sums: &mut CategorySums,
+    ) -> Result<(), GpuError> {
+        for (index, of) in self.projections.iter().enumerate() {
+            if of.plan.depth == 0 || !sums.includes(of.projection) {
+                continue;
+            }
+            let (p, ends) = (&projections[of.projection], &plan.projections[of.projection]);
+            let [from, to] = [ends.from, ends.to].map(|population| plan.populations[population].first);
+            let starts = network.starts.read_range(p.starts as usize..p.starts as usize + of.sizes[0] as usize + 1)?;
+            let (first, mut source) = (self.tables[index].weights as usize, 0);
+            for piece in self.pieces(index) {
+                let own = piece.start - first..piece.end - first;
+                let words = network.words.read_range(p.words as usize + own.start..p.words as usize + own.end)?;
+                let weights = self.memory.weights.read_range(piece)?;
+                for (at, (word, weight)) in own.zip(words.iter().zip(&weights)) {
+                    while starts[source + 1] as usize <= at {
+                        source += 1;
+                    }
+                    sums.add(from + source as u32, to + (word & TARGET), *weight);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a sample before `step`, up to which synapses must be up to date, to the readings of weights. Fails if the device fails.
+    pub fn read(
+        &self,
+        network: &RulesBuffers,
+        projections: &[RulesProjection],
+        plan: &Plan,
+        step: u64,
+        readings: &mut WeightReadings,
+    ) -> Result<(), GpuError> {
+        let state = |place: &SynapsePlace| -> Result<SynapseState, GpuError> {
+            let stored = self.stored(network, &projections[place.projection], *place)?;
+            let index = self.index_of(place.projection).unwrap_or_default();
+            let of = plan.projections[place.projection].plasticity.as_ref().unwrap_or(&self.projections[index].plan);
+            Ok(present::state(*place, &stored, (&self.rules[index], of), step))
+        };
+        let states = readings.synapses.places().iter().map(state).collect::<Result<Vec<_>, _>>()?;
+        readings.synapses.push(step, &states);
+        if readings.needs_sums() {
+            readings.push(step, &self.weight_sums()?);
+        }
+        Ok(())
+    }
+
     /// Returns sums over the weights of each projection with changing weights. Fails if the device fails.
-    pub fn weight_sums(&self) -> Result<Vec<WeightSums>, GpuError> {
+    fn weight_sums(&self) -> Result<Vec<WeightSums>, GpuError> {
         let mut all = vec![];
         for index in (0..self.projections.len()).filter(|index| self.projections[*index].plan.depth > 0) {
             let mut sums = WeightSums::new(self.tables[index].w_max);

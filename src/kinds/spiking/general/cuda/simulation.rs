@@ -27,7 +27,7 @@ use crate::{
     params::Change,
     sim::{
         Action, Answer, Buffers as _, Effect, Execution, MemoryReport, ProbeId, Progress, Reading, Request, SimError,
-        Snapshot, Tap,
+        Snapshot, Tap, TapKey,
     },
 };
 
@@ -69,7 +69,7 @@ impl HostSim for RulesSim {
 
     fn select_taps(&mut self, taps: &[Tap]) -> Result<(), SimError> {
         let before = self.host.measurements.traced.clone();
-        self.host.measurements.tap(taps, self.host.step)?;
+        self.host.tap(taps)?;
         if self.host.measurements.traced != before {
             let traced: Vec<u32> = self.host.measurements.traced.iter().map(|i| self.plan.state_of(*i)).collect();
             if self.memory.set_traced(&traced)? {
@@ -86,6 +86,17 @@ impl HostSim for RulesSim {
     fn read_fields(&mut self, probes: &[ProbeId], may_lag: bool) -> Result<Vec<Reading>, SimError> {
         let fields = self.read_copied(probes.to_vec(), may_lag)?;
         Ok(fields.into_iter().map(|(_, field)| field).collect())
+    }
+
+    fn read_state_of(&mut self, key: &TapKey, may_lag: bool) -> Result<Option<Reading>, SimError> {
+        let step = self.host.step;
+        if let Some(recent) = self.host.matrices.recent(key, step).filter(|_| may_lag) {
+            return Ok(Some(recent));
+        }
+        let Some(plastic) = &mut self.plastic else { return Ok(None) };
+        plastic.bring_up_to_date(&self.memory, step)?;
+        let (memory, all, plan) = (&self.memory, &self.layout.projections, &self.plan);
+        self.host.matrices.read(key, step, plan, |sums| Ok(plastic.add_weights(memory, all, plan, sums)?))
     }
 
     fn answer(&mut self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {

@@ -146,7 +146,7 @@ impl Part {
         }
         if let WeightChange::Shuffle(draws) = change {
             let mut targets = vec![0; self.weights.len()];
-            self.each_synapse(of, |at, neuron| targets[at] = self.first + neuron as u32);
+            self.each_synapse(of, |at, _, neuron| targets[at] = self.first + neuron as u32);
             return shuffle::shuffle(&mut self.weights, &targets, draws.of(of.index));
         }
         let unit = 2_f32.powi(of.exponent);
@@ -172,7 +172,7 @@ impl Part {
     pub fn input_sums(&self, of: Projection<'_>) -> Vec<u64> {
         let scale = ScalingPlan::scale(of.rule.w_max);
         let mut sums = vec![0_u64; self.history.neurons()];
-        self.each_synapse(of, |at, neuron| {
+        self.each_synapse(of, |at, _, neuron| {
             let sum = &mut sums[neuron];
             *sum = sum.wrapping_add((self.weights[at].abs() * scale) as u64);
         });
@@ -182,16 +182,25 @@ impl Part {
     /// Multiplies the weights of each postsynaptic neuron by its factor, up to the maximum weight.
     pub fn scale_inputs(&mut self, factors: &[f32], of: Projection<'_>) {
         let mut weights = std::mem::take(&mut self.weights);
-        self.each_synapse(of, |at, neuron| weights[at] = scaled(weights[at], factors[neuron], of.rule.w_max));
+        self.each_synapse(of, |at, _, neuron| weights[at] = scaled(weights[at], factors[neuron], of.rule.w_max));
         self.weights = weights;
     }
 
-    /// Calls `each` with the index of each synapse and its postsynaptic neuron among those of this thread.
-    fn each_synapse(&self, of: Projection<'_>, mut each: impl FnMut(usize, usize)) {
+    /// Calls `each` with presynaptic and postsynaptic neuron, by index in their populations, and weight of each synapse.
+    pub fn each_weight(&self, of: Projection<'_>, mut each: impl FnMut(u32, u32, f32)) {
+        if !self.weights.is_empty() {
+            self.each_synapse(of, |at, source, neuron| {
+                each(source as u32, self.first + neuron as u32, self.weights[at])
+            });
+        }
+    }
+
+    /// Calls `each` with the index of each synapse, its presynaptic neuron, and its postsynaptic neuron among those of this thread.
+    fn each_synapse(&self, of: Projection<'_>, mut each: impl FnMut(usize, usize, usize)) {
         for source in 0..self.rows.len() {
             let own = self.own(source);
             let words = &of.rows.words[self.origins[source]..][..own.len()];
-            own.zip(words).for_each(|(at, word)| each(at, ((word & TARGET) - self.first) as usize));
+            own.zip(words).for_each(|(at, word)| each(at, source, ((word & TARGET) - self.first) as usize));
         }
     }
 
