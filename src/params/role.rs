@@ -72,6 +72,8 @@ pub enum Role {
     SilencesOutput,
     /// Effect that changes the outgoing connections of its targets.
     Scales,
+    /// Effect that permutes the weights of connections.
+    Shuffles,
     /// Effect that sets a parameter to another value.
     SetsParameter,
 }
@@ -87,12 +89,12 @@ impl Role {
 
     /// Whether the effect is a lesion and not a stimulus.
     pub const fn is_lesion(self) -> bool {
-        matches!(self, Self::Silences | Self::SilencesOutput | Self::Scales)
+        matches!(self, Self::Silences | Self::SilencesOutput | Self::Scales | Self::Shuffles)
     }
 
     /// Whether the effect applies to selected elements.
     pub const fn takes_target(self) -> bool {
-        !matches!(self, Self::SetsParameter | Self::ExcitesFromFile)
+        !matches!(self, Self::SetsParameter | Self::ExcitesFromFile | Self::Shuffles)
     }
 
     /// Whether the effect can be pulsed.

@@ -109,6 +109,32 @@ impl WeightEdit {
     }
 }
 
+/// Returns the indices of projections with changing weights that a text lists by name or index; all of them for an empty text. Fails
+/// if there is no such projection.
+pub fn listed_projections(params: &Params, text: &str) -> Result<Vec<usize>, SimError> {
+    let known = learning_projections(params);
+    let find = |entry: &str| {
+        let is_it = |(i, name): &&(usize, String)| name == entry || entry.parse() == Ok(*i);
+        known.iter().find(is_it).map(|(i, _)| *i).ok_or_else(|| {
+            let names: Vec<&str> = known.iter().map(|(_, name)| name.as_str()).collect();
+            let names = if names.is_empty() { "the network has none".to_owned() } else { names.join(", ") };
+            SimError::Input(format!(
+                "projections: there is no projection `{entry}` with changing weights; there are: {names}"
+            ))
+        })
+    };
+    let mut listed = match text.trim() {
+        "" if known.is_empty() => {
+            return Err(SimError::Input("projections: the network has none with changing weights".to_owned()));
+        }
+        "" => known.iter().map(|(i, _)| *i).collect(),
+        text => text.split(',').map(|entry| find(entry.trim())).collect::<Result<Vec<_>, _>>()?,
+    };
+    listed.sort_unstable();
+    listed.dedup();
+    Ok(listed)
+}
+
 /// Returns the weight of a manual kick, mV. Fails for another action, if a neuron does not exist, or if the weight is
 /// not a finite number.
 pub fn kick_weight(action: &Action, n: u32) -> Result<f64, SimError> {

@@ -288,6 +288,11 @@ interventions! {
         #[title("Override sign")]
         #[role(Scales)]
         SignOverride,
+        /// Permutes the plastic weights of each neuron once, at the start; with a period, at the start of each pulse. The
+        /// distribution of the weights stays: a control for what was learned about single inputs.
+        #[title("Shuffle plastic weights")]
+        #[role(Shuffles)]
+        ShuffleWeights,
     }
 
     /// A stimulus, or silencing, of a set of neurons over a time interval; or another value of a parameter.
@@ -321,6 +326,12 @@ interventions! {
         #[param(title = "Sign")]
         #[show_if(|s| s.effect == Effect::SignOverride)]
         sign: Sign = Sign::Excitatory,
+
+        /// Projections with changing weights, separated by commas, by name (`E → E`) or index in the list of projections. Empty:
+        /// all of them.
+        #[param(title = "Shuffled projections")]
+        #[show_if(|s| s.effect == Effect::ShuffleWeights)]
+        projections: String = String::new(),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Stimuli and silencing: a plan over steps from the parameters, and the stimuli active in a step.
 
 use super::{
+    actions::{WeightChange, WeightEdit, listed_projections},
     constants::Real,
-    general::patterns::schedule::PatternSchedule,
+    general::{patterns::schedule::PatternSchedule, plasticity::shuffle::ShuffleDraws},
     params::{Effect, Intervention, Params, Sign},
     pattern_stimulus::PatternStimulus,
     select::Selector,
@@ -78,6 +79,10 @@ enum PlanAction {
     Close {
         lanes: Arc<[u32]>,
     },
+    /// The weights of these projections are permuted once.
+    Shuffle {
+        projections: Vec<usize>,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -149,7 +154,7 @@ impl StimulusPlan {
         draft.stimulus(params)?;
         let is_own = |v: &Intervention| v.enabled && v.effect.role() != Role::SetsParameter;
         for (i, intervention) in params.interventions.iter().enumerate().filter(|(_, v)| is_own(v)) {
-            draft.intervention(i as u32 + 1, intervention).map_err(|e| named(i, intervention, e))?;
+            draft.intervention(params, i as u32 + 1, intervention).map_err(|e| named(i, intervention, e))?;
         }
         let items = draft.items;
         Ok(Self { items, patterns: PatternStimulus::new(params, setup, context.seed) })
@@ -165,7 +170,10 @@ impl StimulusPlan {
         let driven = |item: &PlanItem| match &item.what {
             PlanAction::Train { lanes, .. } | PlanAction::Current { lanes, .. } => lanes.len() as u64,
             PlanAction::Kicks { kicks, .. } => kicks.len() as u64,
-            PlanAction::Free { .. } | PlanAction::Weights { .. } | PlanAction::Close { .. } => 0,
+            PlanAction::Free { .. }
+            | PlanAction::Weights { .. }
+            | PlanAction::Close { .. }
+            | PlanAction::Shuffle { .. } => 0,
         };
         self.items.iter().map(driven).sum()
     }
@@ -189,6 +197,22 @@ impl StimulusPlan {
             patterns.add_to(&mut now, step);
         }
         now
+    }
+
+    /// Returns the change of weights before a step at which spans with shuffled weights begin, with the draws of `seed`; `None` in other
+    /// steps.
+    pub fn shuffle_before(&self, step: u64, seed: u64) -> Option<WeightEdit> {
+        let begins = |when: &Schedule| when.at(step).0 && (step == 0 || !when.at(step - 1).0);
+        let mut projections = vec![];
+        for item in &self.items {
+            if let PlanAction::Shuffle { projections: own } = &item.what
+                && begins(&item.when)
+            {
+                projections.extend(own);
+            }
+        }
+        let change = WeightChange::Shuffle(ShuffleDraws { seed, step });
+        (!projections.is_empty()).then_some(WeightEdit { change, projections })
     }
 
     /// Returns the presented patterns; `None` if there are none.
@@ -246,6 +270,7 @@ impl<T: Real> ActiveStimuli<T> {
                 }
             }
             PlanAction::Weights { lanes, gain } => self.add_gain(lanes, *gain, n),
+            PlanAction::Shuffle { .. } => {}
         }
     }
 
@@ -293,8 +318,13 @@ impl PlanBuilder<'_> {
         Ok(())
     }
 
-    fn intervention(&mut self, stream: u32, v: &Intervention) -> Result<(), SimError> {
+    fn intervention(&mut self, params: &Params, stream: u32, v: &Intervention) -> Result<(), SimError> {
         let when = v.schedule(self.dt_ms).map_err(SimError::Input)?;
+        if v.effect == Effect::ShuffleWeights {
+            let projections = listed_projections(params, &v.projections)?;
+            self.push(when, PlanAction::Shuffle { projections });
+            return Ok(());
+        }
         if v.effect == Effect::Kicks {
             if v.file.0.trim().is_empty() {
                 let what =
@@ -329,7 +359,7 @@ impl PlanBuilder<'_> {
             Effect::SilenceOutgoing | Effect::ScaleWeights | Effect::SignOverride => {
                 self.push(when, PlanAction::Weights { lanes, gain });
             }
-            Effect::Kicks | Effect::SetParameter => {}
+            Effect::Kicks | Effect::SetParameter | Effect::ShuffleWeights => {}
         }
         Ok(())
     }

@@ -178,6 +178,9 @@ impl GeneralSim {
             if homeostasis::is_due(&self.plan, self.host.step) {
                 self.apply_homeostasis();
             }
+            if let Some(edit) = self.host.plan.shuffle_before(self.host.step, self.host.context.seed) {
+                self.change_weights(&edit);
+            }
             if self.host.stimuli_changed || self.host.step >= self.stimuli.until {
                 self.apply_stimuli();
             }

@@ -242,12 +242,14 @@ impl RulesSim {
 
     /// Launches steps from `step` on, at most to `end`.
     fn launch(&mut self, step: u64, end: u64, pass: &mut Pass) -> Result<(), SimError> {
-        if is_due(&self.plan, step) || hold::changes(&self.plan, step) {
+        let shuffle = self.host.plan.shuffle_before(step, self.host.context.seed);
+        if is_due(&self.plan, step) || hold::changes(&self.plan, step) || shuffle.is_some() {
             while self.queue.has_launches() {
                 self.collect(pass)?;
             }
             self.hold_or_learn(step)?;
             self.apply_homeostasis(step)?;
+            shuffle.map_or(Ok(()), |edit| self.change_weights(&edit))?;
         }
         if self.host.stimuli_changed || step >= self.until {
             self.apply_stimuli(step)?;
