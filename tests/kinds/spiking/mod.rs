@@ -14,6 +14,7 @@ mod plastic_projects;
 mod plasticity;
 mod plasticity_cuda;
 mod plasticity_live;
+mod plasticity_readings;
 mod plasticity_weights;
 mod reward;
 mod rules;

@@ -23,14 +23,14 @@ use neuropil::{
 const LEARNING: [usize; 5] = [0, 1, 2, 4, 5];
 
 /// A way to run a network: device, way in which a GPU steps, and steps of a batch.
-struct Way {
-    device: Device,
+pub struct Way {
+    pub device: Device,
     step: &'static str,
     batch: u32,
 }
 
 impl Way {
-    fn build(&self, model: &Model) -> Box<dyn Simulation> {
+    pub fn build(&self, model: &Model) -> Box<dyn Simulation> {
         let kernels = [("step", self.step)].into_iter().collect();
         let context = BuildContext { kernels, ..BuildContext::default() };
         model.build(&context, &self.device, &Progress::default()).expect("built")
@@ -43,21 +43,21 @@ impl Way {
         }
     }
 
-    fn run(&self, sim: &mut dyn Simulation, steps: u32) {
+    pub fn run(&self, sim: &mut dyn Simulation, steps: u32) {
         super::digest_of(sim, steps, self.batch);
     }
 
-    fn end(&self, sim: &mut dyn Simulation, steps: u32) -> (String, Snapshot) {
+    pub fn end(&self, sim: &mut dyn Simulation, steps: u32) -> (String, Snapshot) {
         (super::digest_of(sim, steps, self.batch), sim.save().expect("saved"))
     }
 }
 
-fn on_cpu() -> Vec<Way> {
+pub fn on_cpu() -> Vec<Way> {
     [(1, 401), (3, 7), (2, 1)].map(|(threads, batch)| Way { device: Device::Cpu { threads }, step: "", batch }).into()
 }
 
 /// One way on the CPU, which is the definition, then those on a GPU; `None` without a GPU.
-fn on_gpu() -> Option<Vec<Way>> {
+pub fn on_gpu() -> Option<Vec<Way>> {
     let gpu = gpu()?;
     let mut ways = on_cpu();
     ways.truncate(1);
@@ -68,7 +68,7 @@ fn on_gpu() -> Option<Vec<Way>> {
 }
 
 /// Compares what a function returns for each way with the first result.
-fn compare<T: PartialEq>(ways: &[Way], result: impl Fn(&Way) -> T) -> T {
+pub fn compare<T: PartialEq>(ways: &[Way], result: impl Fn(&Way) -> T) -> T {
     let first = result(&ways[0]);
     for way in &ways[1..] {
         assert!(result(way) == first, "{}, batches of {}", way.name(), way.batch);
@@ -180,7 +180,7 @@ fn requests_list_present_weights_on_a_gpu() {
 }
 
 /// Weight, traces and eligibility of the synapses from one neuron to another.
-fn synapses(model: &Model, sim: &mut dyn Simulation, from: u32, to: u32) -> Vec<(String, [f64; 4])> {
+pub fn synapses(model: &Model, sim: &mut dyn Simulation, from: u32, to: u32) -> Vec<(String, [f64; 4])> {
     let spec = model.requests().iter().find(|spec| spec.name == "synapse").expect("a request");
     let request = spec.request(vec![from, to]);
     let Answer::Table(_, rows) = sim.ask(&request, &Progress::default()).expect("an answer") else { panic!("a table") };
@@ -274,7 +274,7 @@ fn without_plasticity() -> Model {
 const EVERY: u32 = 300;
 
 /// The readings of the next steps.
-fn readings(way: &Way, sim: &mut dyn Simulation, steps: u32) -> Frame {
+pub fn readings(way: &Way, sim: &mut dyn Simulation, steps: u32) -> Frame {
     let (mut all, mut left) = (Frame::default(), steps);
     while left > 0 {
         let now = way.batch.min(left);
