@@ -10,6 +10,7 @@ mod experiments;
 mod exports;
 mod gpt2_weights;
 mod language;
+mod plasticity;
 mod processes;
 mod program;
 mod refusals;
