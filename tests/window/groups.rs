@@ -161,12 +161,17 @@ fn traces_of_a_named_group_are_its_mean_with_a_band() {
     assert!(texts.iter().any(|t| t == "-48 ± 2.83 mV" || t == "−48 ± 2.83 mV"), "mean and deviation: {texts:?}");
 }
 
-/// Opens the dialog of a sweep over the parameter with this title.
-fn ask_sweep(w: &mut Window, name: &str, title: &str) {
+/// Types into the filter of the inspector.
+fn filter_parameters(w: &mut Window, text: &str) {
     w.get_by_label("Filter parameters").click();
     w.run_steps(3);
-    w.event(egui::Event::Text(name.into()));
+    w.event(egui::Event::Text(text.into()));
     w.run_steps(3);
+}
+
+/// Opens the dialog of a sweep over the parameter with this title.
+fn ask_sweep(w: &mut Window, name: &str, title: &str) {
+    filter_parameters(w, name);
     until(w, "the row is drawn", |w| says(w, title));
     w.query_all_by_label_contains(title).next().expect("a row").click_secondary();
     w.run_steps(3);
@@ -203,6 +208,51 @@ fn a_swept_g() {
         .map(|entry| RunFolder::open(&entry.expect("an entry").path()).expect("a run").manifest.sweep)
         .collect();
     assert!(sweeps.len() == 3 && sweeps.iter().all(|name| *name == sweeps[0] && name.starts_with("inhibition@")));
+}
+
+/// The ratio g of inhibition of Brunel's network is one swept value: the second inhibitory weight is linked to the first.
+#[test]
+fn g_of_the_brunel_network_is_one_swept_value() {
+    let folder = TempFolder::new("brunel");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("projects/brunel.ron");
+    let file = folder.join("brunel.ron");
+    let mut project: Project = project::open(&source).expect("a project").0;
+    let small =
+        ["populations.0.size=80", "populations.1.size=20", "run.device=Cpu", "run.threads=1", "run.duration_ms=20"];
+    let degrees =
+        ["projections.0.rule.n=10", "projections.1.rule.n=10", "projections.2.rule.n=5", "projections.3.rule.n=5"];
+    small.iter().chain(&degrees).for_each(|text| project.set(text, &folder).expect(text));
+    project::save(&project, &file).expect("saved");
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_neuropil"));
+    let mut w = open(Start { path: Some(file), project: None, program: Some(program), ..start(true) });
+    until(&mut w, "the project is open", |w| w.state().session().path.is_some());
+    until(&mut w, "it is built", is_built);
+    filter_parameters(&mut w, "weight");
+    until(&mut w, "the rows are drawn", |w| w.query_all_by_label("Weight").count() >= 4);
+    w.query_all_by_label("Weight").nth(2).expect("the weight of I → E").click_secondary();
+    w.run_steps(3);
+    w.get_by_label("Sweep…").click();
+    w.run_steps(3);
+    w.get_by_label("Values").type_text("-0.3, -0.8");
+    w.run_steps(3);
+    w.get_by_label("Run 3").click();
+    ended(&mut w);
+    let weights = |i: usize| {
+        let of = |entry: std::io::Result<std::fs::DirEntry>| {
+            let run = RunFolder::open(&entry.expect("an entry").path()).expect("a run");
+            let project = run.project().expect("its project");
+            let params = project.model.params();
+            let (id, spec) =
+                neuropil::params::path::find(params, &format!("projections.{i}.weight")).expect("a weight");
+            neuropil::params::path::show(spec, &params.get(id))
+        };
+        let mut all: Vec<String> = std::fs::read_dir(folder.join("runs")).expect("runs").map(of).collect();
+        all.sort();
+        all
+    };
+    assert_eq!(weights(2), ["-0.3", "-0.5", "-0.8"]);
+    assert_eq!(weights(3), weights(2), "the linked weight follows");
+    assert_eq!(weights(0), ["0.1"; 3]);
 }
 
 #[test]
