@@ -97,3 +97,56 @@ fn an_action_that_cannot_be_undone_says_so() {
     });
     assert_eq!(w.state().session().history.counts(), (0, 0));
 }
+
+/// Ids of the experts by slot; empty before they are known.
+fn experts(w: &Window) -> Vec<u64> {
+    let all = &w.state().session().live.individuals;
+    all.iter().find(|(set, _)| *set == "experts").map(|(_, now)| now.ids.to_vec()).unwrap_or_default()
+}
+
+/// Slots that have another expert, or none, since `before`.
+fn changed(w: &Window, before: &[u64]) -> Vec<usize> {
+    let now = experts(w);
+    (0..now.len()).filter(|slot| before.get(*slot) != now.get(*slot)).collect()
+}
+
+#[test]
+fn splits_and_merges_of_experts_hold() {
+    let mut w = window();
+    command(&mut w, UiCommand::ToggleLog);
+    select(&mut w, &[2]);
+    until(&mut w, "the experts are known", |w| !experts(w).is_empty());
+    let mut before = experts(&w);
+    let newest = before.iter().copied().max().expect("experts");
+    press(&mut w, "Split expert");
+    until(&mut w, "the log says so", |w| {
+        w.query_by_label_contains("Split expert at step 0. Cannot be undone").is_some()
+    });
+    until(&mut w, "another expert is in a slot", |w| changed(w, &before).len() == 1);
+    let slot = changed(&w, &before)[0];
+    assert!(slot < 8 && slot != 2, "a slot of the same layer: {slot}");
+    assert!(experts(&w)[slot] > newest, "it is new");
+
+    before = experts(&w);
+    select(&mut w, &[0, 9]);
+    press(&mut w, "Merge experts");
+    until(&mut w, "the action is refused", |w| {
+        w.query_all_by_label_contains("select two experts of one layer").next().is_some()
+    });
+    assert_eq!(changed(&w, &before), [0_usize; 0]);
+    select(&mut w, &[8, 11]);
+    press(&mut w, "Merge experts");
+    until(&mut w, "the log says so", |w| {
+        w.query_by_label_contains("Merge experts at step 0. Cannot be undone").is_some()
+    });
+    until(&mut w, "both slots change", |w| changed(w, &before) == [8, 11]);
+    assert_eq!(w.state().session().history.counts(), (0, 0), "undo has nothing to reverse");
+    assert_eq!(logged(&w), ["split", "merge"], "a replay repeats them");
+
+    let after = experts(&w);
+    command(&mut w, UiCommand::RunPause);
+    until(&mut w, "training continues", |w| w.state().session().live.clock.step > 1);
+    command(&mut w, UiCommand::RunPause);
+    until(&mut w, "it pauses", |w| !w.state().session().live.running);
+    assert_eq!(changed(&w, &after), [0_usize; 0], "the experts stay");
+}
