@@ -70,6 +70,9 @@ impl GraphEditor {
     };
 }
 
+/// Room for the choice of a sign in the toolbar, points.
+const SIGNS: f32 = 165.0;
+
 impl View for GraphEditor {
     fn declaration(&self) -> &'static ViewDeclaration {
         &Self::DECLARATION
@@ -122,6 +125,11 @@ impl GraphEditor {
             let selected = ctx.graph.selected.filter(|(list, _)| *list == graph.lists.nodes);
             self.source = selected.map(|(_, node)| node).filter(|_| self.connects);
         }
+        kit::overflow_ui(ui, SIGNS, |ui| self.signs_ui(ui));
+    }
+
+    /// Draws the choice of the sign of new connections.
+    fn signs_ui(&mut self, ui: &mut Ui) {
         for (inhibits, word, effect) in [(false, "Excitatory", "positive"), (true, "Inhibitory", "negative")] {
             let option = ui.selectable_label(self.inhibits == inhibits, word);
             if option.on_hover_text(format!("New connections have a {effect} weight")).clicked() {
