@@ -43,11 +43,13 @@ fn views_receive_the_spikes_of_the_chosen_trial() {
     };
     let run = |sim, other: Option<u32>| {
         let (sender, wake) = mpsc::channel();
-        let engine = Engine::spawn(move || drop(sender.send(()))).expect("an engine");
+        let engine = Engine::spawn(move || { let _ = sender.send(()); }).expect("an engine");
         engine.send(Command::Load(sim));
         engine.send(Command::Subscribe(vec![Tap::of(0)]));
         let first = spikes(&engine, &wake, HALF);
-        other.into_iter().for_each(|trial| drop(engine.send(Command::ShowTrial(trial))));
+        for trial in other {
+            engine.send(Command::ShowTrial(trial));
+        }
         (first, spikes(&engine, &wake, 2 * HALF))
     };
     let alone = [1, 2, 3].map(|seed| run(start(&[seed]), None));

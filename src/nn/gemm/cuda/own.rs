@@ -205,15 +205,16 @@ impl OwnKernels {
         let (c, aux) = (call.c.reborrow(), call.aux.reborrow());
         if let Some(codes) = call.codes {
             let kernels = self.packed(codes)?;
-            return Ok(match by {
+            match by {
                 Implementation::PackedLarge => {
-                    GemmPackedLarge { g, a, b, c, bias, other, aux }.launch(kernels, pass, grid)?
+                    GemmPackedLarge { g, a, b, c, bias, other, aux }.launch(kernels, pass, grid)?;
                 }
                 Implementation::PackedSmall => {
-                    GemmPackedSmall { g, a, b, c, bias, other, aux }.launch(kernels, pass, grid)?
+                    GemmPackedSmall { g, a, b, c, bias, other, aux }.launch(kernels, pass, grid)?;
                 }
                 _ => GemmPackedDp4a { g, a, b, c, bias, other, aux }.launch(kernels, pass, grid)?,
-            });
+            }
+            return Ok(());
         }
         match by {
             Implementation::Dp4a => {
