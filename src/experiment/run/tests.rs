@@ -211,7 +211,11 @@ fn null_wirings_are_conditions_with_builds_of_their_own() {
     let temp = TempFolder::new("experiment-rewired");
     let conditions = r#"seeds: "1..2", conditions: [
         Values((path: "network.rewire", values: "Original, DegreePreserving, WeightsShuffled, SignsShuffled, Random"))]"#;
-    let project = project(conditions);
+    let mut project = project(conditions);
+    // Weights that differ, and that make neurons without drive spike.
+    for text in ["network.in_degree=20", "network.excitatory_count=uniform(20, 90)"] {
+        project.set(text, Path::new(".")).expect(text);
+    }
     let (folder, table, _) = run_in(&temp.join("one"), &project, Shard::default(), &setting(1)).expect("an experiment");
     run_in(&temp.join("three"), &project, Shard::default(), &setting(3)).expect("an experiment");
     assert!(files(&temp.join("three")) == files(&temp.join("one")), "three workers");

@@ -72,7 +72,10 @@ mod tests {
 
     fn prepared(edits: &[&str]) -> Result<setup::Setup, SimError> {
         let mut params = Params::default();
-        for edit in ["network.source=Balanced", "network.n_neurons=500"].iter().chain(edits) {
+        for edit in ["network.source=Balanced", "network.n_neurons=500", "network.excitatory_count=uniform(2, 10)"]
+            .iter()
+            .chain(edits)
+        {
             let change = path::parse(&params, edit).unwrap_or_else(|why| panic!("{edit}: {why}"));
             assert!(params.set(&change), "{edit}");
         }
