@@ -5,10 +5,7 @@ use super::{
     EndStatus, Event,
     worker::{Running, Worker},
 };
-use crate::{
-    num::digits::group_digits,
-    sim::{Frame, ProbeId, ProbeSpec, Reading, Tap},
-};
+use crate::sim::{Frame, ProbeId, ProbeSpec, Reading, Tap, group_digits};
 
 /// Conditions on which a recording follows its result.
 #[derive(Clone, Copy, Debug, PartialEq)]

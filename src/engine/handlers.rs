@@ -5,6 +5,7 @@ use super::{
     SetChange, SimSchema, Sink, checkpoint,
     measuring::MeasuringRate,
     recorder::Recorder,
+    shown_trial::Screen,
     worker::{Running, Worker},
 };
 use crate::{
@@ -43,7 +44,7 @@ impl<W: Fn()> Worker<W> {
             Command::Subscribe(taps) => self.subscribe(taps),
             Command::ShowTrial(trial) => self.show_trial(trial),
             Command::Individuals(wanted) => {
-                self.with_individuals = wanted;
+                self.screen.with_individuals = wanted;
                 if wanted {
                     self.sample_now();
                 }
@@ -90,8 +91,7 @@ impl<W: Fn()> Worker<W> {
         self.measuring = MeasuringRate::default();
         self.last_memory = None;
         self.subscribed.clear();
-        self.shown_trial = 0;
-        self.with_individuals = false;
+        self.screen = Screen::default();
         self.share_params();
         self.start_epoch();
         self.send_event(Event::Loaded(self.schema.clone()));

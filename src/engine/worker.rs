@@ -7,6 +7,7 @@ use super::{
     pace,
     recorder::{Recorder, RecorderThread},
     safety::SafetyRecorder,
+    shown_trial::Screen,
     states_rate::StatesRate,
 };
 use crate::{
@@ -59,10 +60,8 @@ pub(super) struct Worker<W> {
     pub scheduled: VecDeque<(u64, Scheduled)>,
     /// Probes sampled for the screen.
     pub subscribed: Vec<Tap>,
-    /// Trial that the screen shows.
-    pub shown_trial: u32,
-    /// Whether frames for the screen contain individuals.
-    pub with_individuals: bool,
+    /// Trial and individuals in frames for the screen.
+    pub screen: Screen,
     pub profile: Option<u32>,
     /// Whether the next batch is measured because profiling was just enabled.
     pub profile_next: bool,
@@ -112,8 +111,7 @@ impl<W: Fn()> Worker<W> {
             history: CommandHistory::default(),
             scheduled: VecDeque::new(),
             subscribed: vec![],
-            shown_trial: 0,
-            with_individuals: false,
+            screen: Screen::default(),
             profile: None,
             profile_next: false,
             measuring: MeasuringRate::default(),
@@ -263,7 +261,7 @@ impl<W: Fn()> Worker<W> {
         if let Some(followed) = self.recorder.as_mut().and_then(|recorder| recorder.followed.as_mut()) {
             followed.read(&frame);
         }
-        if states && self.with_individuals {
+        if states && self.screen.with_individuals {
             let of = |set: &Arc<ElementSet>| Some((set.name, sim.individuals(set.name)?));
             frame.individuals = sim.sets().iter().filter_map(of).collect();
         }

@@ -124,8 +124,6 @@ pub struct Live {
     next_schemas: VecDeque<SimSchema>,
     /// Individuals in the sets of slots, as last reported; empty unless a selection or a query names them.
     pub individuals: Vec<(&'static str, Arc<Individuals>)>,
-    /// Trial of the simulation that views show, from 0.
-    pub shown_trial: u32,
     /// Last reported clock.
     pub clock: Clock,
     /// Whether the simulation is running.
@@ -185,7 +183,6 @@ impl Live {
             schema: SimSchema::default(),
             next_schemas: VecDeque::new(),
             individuals: vec![],
-            shown_trial: 0,
             clock: Clock::default(),
             running: false,
             target: None,

@@ -160,7 +160,7 @@ impl Live {
                 (self.playback, self.stop_reason) = (None, None);
                 self.checkpoints.forget();
                 self.requested.subscribed.clear();
-                self.shown_trial = 0;
+                self.requested.shown_trial = 0;
                 self.individuals.clear();
                 self.requested.follows_individuals = false;
                 self.latency.forget();

@@ -29,9 +29,14 @@ impl Live {
 
     /// Shows another trial of the simulation, from 0.
     pub fn show_trial(&mut self, trial: u32) {
-        if trial != self.shown_trial && self.send(Command::ShowTrial(trial)) {
-            self.shown_trial = trial;
+        if trial != self.requested.shown_trial && self.send(Command::ShowTrial(trial)) {
+            self.requested.shown_trial = trial;
         }
+    }
+
+    /// Returns the trial of the simulation that views show, from 0.
+    pub const fn shown_trial(&self) -> u32 {
+        self.requested.shown_trial
     }
 
     /// Returns the taps that the engine samples for the window.

@@ -30,6 +30,8 @@ pub(super) struct Requested {
     /// Whether the simulation starts after the views have subscribed, so that a short run is seen.
     pub starts_when_subscribed: bool,
     pub subscribed: Vec<Tap>,
+    /// Trial that views show, from 0.
+    pub shown_trial: u32,
     /// Whether individuals were requested from the engine.
     pub follows_individuals: bool,
     pub profiled: Option<u32>,

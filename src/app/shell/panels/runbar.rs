@@ -1,6 +1,7 @@
 //! Run bar: run, pause, step, speed limit, measured speed, record and undo.
 
 mod run_length;
+mod shown_trial;
 mod training;
 
 use crate::{
@@ -80,7 +81,7 @@ pub fn ui(ui: &mut Ui, document: &mut Document, pacing: &mut Pacing, around: Aro
             gap(ui);
             speed_ui(ui, &mut document.session.project);
             pacing::updates_ui(ui, &mut document.session.live, pacing);
-            trial_ui(ui, &mut document.session.live);
+            shown_trial::ui(ui, &mut document.session.live);
             gap(ui);
             let room = metrics_ui(ui, document);
             if room == Room::Plenty {
@@ -145,27 +146,6 @@ fn speed_ui(ui: &mut Ui, project: &mut Project) {
     });
     let of = if base.is_count() { base.plural() } else { "simulated seconds" };
     response.response.accessible_name("Speed").on_hover_text(format!("Speed limit: {of} per second"));
-}
-
-/// Draws the choice of the shown trial if the simulation holds several. The choice is no part of the document, so it is no undo
-/// step.
-fn trial_ui(ui: &mut Ui, live: &mut Live) {
-    let n = live.schema.trials;
-    if n < 2 || live.playback.is_some() {
-        return;
-    }
-    let mut shown = live.shown_trial;
-    ui.label(widgets::sub(ui, "Trial"));
-    let name = |trial: u32| format!("{} of {n}", trial + 1);
-    let combo = ComboBox::from_id_salt("shown trial").width(72.0).selected_text(name(shown));
-    let response = combo.show_ui(ui, |ui| {
-        for trial in 0..n {
-            ui.selectable_value(&mut shown, trial, name(trial));
-        }
-    });
-    let hint = "Trial that the 3D view, the raster and all other views show; they begin again at the present step";
-    response.response.accessible_name("Shown trial").on_hover_text(hint);
-    live.show_trial(shown);
 }
 
 fn speed_text(speed: f64, base: TimeBase) -> String {
