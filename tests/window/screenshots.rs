@@ -153,12 +153,15 @@ fn workspaces_of_every_kind() {
 }
 
 /// Pictures of the example cards: project, view, label of its image, and simulated time.
-const CARDS: [(&str, &str, &str, f64); 14] = [
+const CARDS: [(&str, &str, &str, f64); 17] = [
     ("fly", "brain", "3D view", 0.3),
     ("fastfly", "brain", "3D view", 0.02),
     ("balanced", "raster", "Spike raster", 1.0),
     ("cuba", "graph_editor", "Network", 0.2),
     ("hpc-stdp", "raster", "Spike raster", 0.4),
+    ("stdp-digits", "raster", "Spike raster", 3.0),
+    ("taste", "raster", "Spike raster", 0.2),
+    ("silence-each", "brain", "3D view", 0.1),
     ("nuclei", "circle", "Phase circle", 60.0),
     ("nuclei-large", "scatter", "Scatter", 3.0),
     ("population", "lineage", "Lineage", 120.0),

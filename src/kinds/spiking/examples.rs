@@ -33,6 +33,27 @@ pub const EXAMPLES: &[Example] = &[
         ["2,250 neurons", "CPU or GPU", "seconds to start"]
     ),
     example!(
+        "stdp-digits",
+        26,
+        "Digits by STDP",
+        "A network learns handwriting-like digits by STDP, beside shuffled and untrained controls",
+        ["272 neurons", "any CPU", "15 seconds"]
+    ),
+    example!(
+        "taste",
+        28,
+        "Taste experiment",
+        "Motor rate against taste input. Random wiring: no biological meaning; FlyWire files apply",
+        ["180 trials", "any CPU", "FlyWire v630: 93.3 Hz"]
+    ),
+    example!(
+        "silence-each",
+        29,
+        "Silence each neuron",
+        "Silences 100 neurons in turn. Random wiring: no biological meaning; FlyWire files apply",
+        ["202 trials", "any CPU", "seconds to start"]
+    ),
+    example!(
         "fastfly",
         50,
         "FastFly",
