@@ -180,9 +180,10 @@ impl Kind for SpikingKind {
         };
         let has_readout = pattern_stimulus::parameters(params).is_some_and(|of| !of.readout.trim().is_empty());
         let of_readout: &[ProbeId] = if has_readout { &[] } else { &[probes::ACCURACY] };
-        let of_synapses: &[ProbeId] = match (learning.is_empty(), params.recorded_synapses.is_empty()) {
-            (false, false) => &[],
-            _ => &SYNAPSE_PROBES,
+        let of_synapses: &[ProbeId] = match learning.iter().any(is_modulated) {
+            _ if learning.is_empty() || params.recorded_synapses.is_empty() => &SYNAPSE_PROBES,
+            true => &[],
+            false => &[probes::ELIGIBILITY],
         };
         [of_model, of_weights, of_readout, of_synapses].concat()
     }
