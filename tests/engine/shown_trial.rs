@@ -43,11 +43,14 @@ fn views_receive_the_spikes_of_the_chosen_trial() {
     };
     let run = |sim, other: Option<u32>| {
         let (sender, wake) = mpsc::channel();
-        let engine = Engine::spawn(move || { let _ = sender.send(()); }).expect("an engine");
+        let engine = Engine::spawn(move || {
+            let _ = sender.send(());
+        })
+        .expect("an engine");
         engine.send(Command::Load(sim));
         engine.send(Command::Subscribe(vec![Tap::of(0)]));
         let first = spikes(&engine, &wake, HALF);
-        for trial in other {
+        if let Some(trial) = other {
             engine.send(Command::ShowTrial(trial));
         }
         (first, spikes(&engine, &wake, 2 * HALF))
