@@ -45,11 +45,7 @@ fn matrices_and_single_synapses_are_recorded_repeated_and_exported() {
     assert_eq!(replay["identical"], true, "{replay}");
     ok(&neuropil().arg("export").arg(&out).args(["--format", "csv"]).output().expect("it starts"));
     let table = |probe: &str| {
-        let names = fs::read_dir(&out).expect("a folder").map(|entry| entry.expect("an entry").file_name());
-        let names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
-        let is_it = |name: &&String| name.starts_with(probe) && name.ends_with(".csv");
-        let name = names.iter().find(is_it).unwrap_or_else(|| panic!("{probe} in {names:?}"));
-        fs::read_to_string(out.join(name)).expect("a table")
+        fs::read_to_string(out.join(format!("spikes.{probe}.csv"))).expect("a table")
     };
     let weights = table("synapse_weight");
     assert_eq!(weights.lines().count(), 11, "ten samples: {weights}");

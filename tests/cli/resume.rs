@@ -147,7 +147,7 @@ fn an_edited_project_is_not_continued_but_its_comments_may_change() {
     let project = run.join("project.ron");
     let text = fs::read_to_string(&project).unwrap();
     for (old, new, said) in [
-        ("seed: 1,", "seed: 2,", "seed: 1 → 2"),
+        ("\n    seed: 1,", "\n    seed: 2,", "seed: 1 → 2"),
         ("n_neurons: 400,", "n_neurons: 401,", "network.n_neurons: 400 → 401"),
         ("rate_hz: 100.0", "rate_hz: 101.0", "100 Hz → 101 Hz"),
     ] {
@@ -158,7 +158,7 @@ fn an_edited_project_is_not_continued_but_its_comments_may_change() {
     edit_manifest(&run, "\n    seed: 1,", "\n    seed: 7,");
     refused(&resume(&run, &["--duration", "45ms"]), &["its seed is 1, that of the run 7"]);
     edit_manifest(&run, "\n    seed: 7,", "\n    seed: 1,");
-    fs::write(&project, format!("// a remark\n{}", text.replace("seed: 1,", "\n\n    seed:   1, // the seed\n")))
+    fs::write(&project, format!("// a remark\n{}", text.replace("\n    seed: 1,", "\n\n    seed:   1, // the seed\n")))
         .unwrap();
     ok(&resume(&run, &["--duration", "45ms"]));
     same_files(&run, &whole);

@@ -19,6 +19,8 @@ use std::{
 
 /// Duration of a batch of steps, after which a trial can be cancelled.
 const BATCH: Duration = Duration::from_millis(10);
+/// Number of steps of the first batch of the first trial.
+const FIRST_BATCH: u32 = 16;
 /// Maximum number of steps of a batch.
 const MAX_BATCH: u32 = 1 << 16;
 
@@ -93,6 +95,8 @@ pub(in crate::experiment) struct Worker<'a> {
     /// Data of the run folders of recorded trials.
     pub recording: recorded::Recording<'a>,
     kept: Option<Kept>,
+    /// Number of steps of a batch, which follows the speed of the trials.
+    batch: u32,
 }
 
 impl<'a> Worker<'a> {
@@ -104,7 +108,7 @@ impl<'a> Worker<'a> {
         stop: StopFlag,
         recording: recorded::Recording<'a>,
     ) -> Self {
-        Self { build, device, counters, progress, stop, recording, kept: None }
+        Self { build, device, counters, progress, stop, recording, kept: None, batch: FIRST_BATCH }
     }
 
     /// Reuses a simulation with the parameters of the build.
@@ -155,10 +159,10 @@ impl<'a> Worker<'a> {
     }
 
     /// Steps a simulation to the end of the trial. Fails if a step fails or the experiment is cancelled.
-    fn step(&self, sim: &mut dyn Simulation, mut meter: TrialMeter) -> Result<FinishedTrial, SimError> {
+    fn step(&mut self, sim: &mut dyn Simulation, mut meter: TrialMeter) -> Result<FinishedTrial, SimError> {
         let mut pass = Pass::default();
         pass.stop = self.stop.clone();
-        let (mut frame, mut batch) = (Frame::default(), 16_u32);
+        let mut frame = Frame::default();
         loop {
             let step = sim.clock().step;
             let left = self.build.until.saturating_sub(step);
@@ -166,7 +170,8 @@ impl<'a> Worker<'a> {
                 return Ok(meter.finish(sim.digest(0)));
             }
             let since = Instant::now();
-            sim.advance(u64::from(batch).min(left) as u32, &mut pass)?;
+            let steps = u64::from(self.batch).min(left) as u32;
+            sim.advance(steps, &mut pass)?;
             pass.timings.clear();
             if self.progress.is_cancelled() || self.stop.is_raised() {
                 return Err(SimError::Cancelled);
@@ -177,10 +182,10 @@ impl<'a> Worker<'a> {
             frame.readings.clear();
             self.counters.n_steps.fetch_add(sim.clock().step - step, Ordering::Relaxed);
             let took = since.elapsed();
-            if took < BATCH / 2 {
-                batch = (batch * 2).min(MAX_BATCH);
+            if took < BATCH / 2 && steps == self.batch {
+                self.batch = (self.batch * 2).min(MAX_BATCH);
             } else if took > BATCH * 2 {
-                batch = (batch / 2).max(1);
+                self.batch = (self.batch / 2).max(1);
             }
         }
     }
