@@ -48,11 +48,24 @@ pub struct Connectivity {
     pub connections: Arc<dyn ConnectionSource>,
 }
 
+/// Elements with successive indices, such as a population of a network.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ElementGroup {
+    /// Index of the first element in its set.
+    pub first: u32,
+    /// Number of elements.
+    pub len: u32,
+    /// Name of the group; that of the set for a group of all elements.
+    pub name: String,
+}
+
 /// Connections from one group of elements to another, or within one, as a file of edges holds them. Both ends are indices within
 /// their groups; [`ConnectionSource::n`] is the number of elements of the first.
 pub struct EdgeList {
     /// The connections.
     pub connectivity: Connectivity,
+    /// Groups of the presynaptic and of the postsynaptic elements.
+    pub ends: [ElementGroup; 2],
     /// Exponent of the power of two of which all weights are multiples; `None` for whole numbers of synapses, and for learned weights.
     pub weight_exponent: Option<i32>,
 }

@@ -1,9 +1,9 @@
 //! Contract of a simulation kind, and its build context.
 
 use super::{
-    ActionSpec, Bench, EdgeList, Exactness, Example, FileValues, GraphForecast, HuggingFaceModel, KernelChoices,
-    MemoryReport, ProbeId, ProbeSpec, RequestSpec, Semantics, SimError, Simulation, Snapshot, StepCount, Tap, TimeBase,
-    Trial,
+    ActionSpec, Bench, EdgeList, ElementSet, Exactness, Example, FileValues, GraphForecast, HuggingFaceModel,
+    KernelChoices, MemoryReport, ProbeId, ProbeSpec, RequestSpec, Semantics, SimError, Simulation, Snapshot, StepCount,
+    Tap, TimeBase, Trial,
 };
 use crate::{
     gpu::{Gpu, GpuError, ModuleSpec},
@@ -312,6 +312,12 @@ pub trait Kind {
     ) -> Result<EdgeList, SimError> {
         let _ = (params, setup, i, state, progress);
         Err(SimError::Input("simulations of this kind have no connections".to_owned()))
+    }
+    /// Returns the elements of the first set with ids, names, positions and categories, without starting a simulation; `None` for kinds
+    /// with elements that have only ids and names, or change.
+    fn elements(setup: &Self::Setup) -> Option<Arc<ElementSet>> {
+        let _ = setup;
+        None
     }
     /// Returns notices about the input of the setup, one sentence each, included in [`Simulation::notices`].
     fn notices(setup: &Self::Setup) -> Vec<String> {

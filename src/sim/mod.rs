@@ -39,7 +39,7 @@ pub use crate::num::digits::group_digits;
 pub use action::{Action, ActionSpec, ActionUndo, ElementState};
 pub use bench::{Bench, BenchOptions, BenchRow, TorchCase};
 pub use buffers::Buffers;
-pub use connectivity::{Connection, ConnectionSource, Connectivity, EdgeList, SYNAPSES};
+pub use connectivity::{Connection, ConnectionSource, Connectivity, EdgeList, ElementGroup, SYNAPSES};
 pub use element::{Column, ElementSet, MotionFields};
 pub use exactness::Exactness;
 pub use example::Example;

@@ -9,8 +9,8 @@ use crate::{
     gpu::{Memory, Place},
     params::{Change, Params as _},
     sim::{
-        BuildContext, Device, DeviceKind, EdgeList, HostMemory, Kind, MemoryReport, Progress, SimError, Simulation,
-        Snapshot, StartRequest, Tap,
+        BuildContext, Device, DeviceKind, EdgeList, ElementSet, HostMemory, Kind, MemoryReport, Progress, SimError,
+        Simulation, Snapshot, StartRequest, Tap,
     },
 };
 use std::sync::Arc;
@@ -46,6 +46,8 @@ pub trait Prepared: Send + Sync {
     /// Makes edge list `i` of [`Model::edge_lists`](crate::kinds::Model::edge_lists) without starting a simulation, with the learned
     /// weights of a saved state. Fails as the kind does.
     fn edge_list(&self, i: usize, state: Option<&Snapshot>, progress: &Progress) -> Result<EdgeList, SimError>;
+    /// Returns the elements of the first set, as the kind does; `None` for kinds with elements that have only ids and names.
+    fn elements(&self) -> Option<Arc<ElementSet>>;
     /// Returns notices about the input, one sentence each.
     fn notices(&self) -> Vec<String>;
     /// Returns the setup of the kind ([`Kind::Setup`]), for [`InputData`](crate::sim::InputData).
@@ -193,6 +195,10 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
 
     fn n_parameters(&self) -> Option<u64> {
         K::n_parameters(&self.params, Some(&self.setup))
+    }
+
+    fn elements(&self) -> Option<Arc<ElementSet>> {
+        K::elements(&self.setup)
     }
 
     fn edge_list(&self, i: usize, state: Option<&Snapshot>, progress: &Progress) -> Result<EdgeList, SimError> {

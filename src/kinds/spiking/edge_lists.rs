@@ -9,7 +9,7 @@ use super::{
     params::{Params, Source},
     setup::Setup,
 };
-use crate::sim::{Connection, ConnectionSource, Connectivity, EdgeList, Progress, SimError, Snapshot};
+use crate::sim::{Connection, ConnectionSource, Connectivity, EdgeList, ElementGroup, Progress, SimError, Snapshot};
 use std::sync::Arc;
 
 /// Returns the names of the edge lists: `E-I` per projection of a network from rules, otherwise one empty name.
@@ -30,7 +30,9 @@ pub fn make(
     progress: &Progress,
 ) -> Result<EdgeList, SimError> {
     if params.network.source != Source::Rules {
-        return Ok(EdgeList { connectivity: setup.connectivity(delay_secs(params)), weight_exponent: None });
+        let all = ElementGroup { first: 0, len: setup.n(), name: setup.neurons.name.to_owned() };
+        let connectivity = setup.connectivity(delay_secs(params));
+        return Ok(EdgeList { connectivity, ends: [all.clone(), all], weight_exponent: None });
     }
     let network = setup.rules()?;
     let Some(projection) = network.plan.projections.get(i) else {
@@ -57,7 +59,12 @@ pub fn make(
     }
     let weight_exponent = learned.is_none().then(|| network.weight_exponent(i));
     let rows = ProjectionRows { degrees: maker.degrees(), n: maker.sizes[0], made, learned, setup: setup.clone(), i };
+    let ends = [projection.from, projection.to].map(|p| {
+        let population = &network.plan.populations[p];
+        ElementGroup { first: population.first, len: population.n, name: population.name.clone() }
+    });
     Ok(EdgeList {
+        ends,
         connectivity: Connectivity {
             over: setup.neurons.name,
             unit: network.plan.populations[projection.to].model.weight_unit(),

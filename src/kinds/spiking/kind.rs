@@ -27,9 +27,9 @@ use crate::{
     gpu::{Gpu, ModuleSpec},
     params::ParamWarning,
     sim::{
-        ActionSpec, Bench, BuildContext, Device, DeviceKind, EdgeList, Exactness, Example, GraphForecast, Kind,
-        MemoryReport, Preset, ProbeId, ProbeSpec, Progress, RequestSpec, RooflineWork, Semantics, SimError, Simulation,
-        Snapshot, StartRequest, StepCount, Tap, Template, TimeBase,
+        ActionSpec, Bench, BuildContext, Device, DeviceKind, EdgeList, ElementSet, Exactness, Example, GraphForecast,
+        Kind, MemoryReport, Preset, ProbeId, ProbeSpec, Progress, RequestSpec, RooflineWork, Semantics, SimError,
+        Simulation, Snapshot, StartRequest, StepCount, Tap, Template, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -145,6 +145,10 @@ impl Kind for SpikingKind {
 
     fn forecast(params: &Params) -> Option<GraphForecast> {
         (params.network.source == Source::Rules).then(|| forecast::forecast(params))
+    }
+
+    fn elements(setup: &Setup) -> Option<Arc<ElementSet>> {
+        Some(setup.neurons.clone())
     }
 
     fn edge_lists(params: &Params) -> Vec<String> {
