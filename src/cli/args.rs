@@ -257,8 +257,8 @@ pub(super) struct ExportArgs {
     /// File format; without one, lists the formats in which the run can be written.
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    /// File to write, or the folder with `huggingface`; by default in the run folder. Several edge lists have the name of their
-    /// projection after that of the file: `edges.E-I.parquet`.
+    /// File to write, or the folder with `huggingface`, `nwb` and `sonata`; by default in the run folder. Several edge lists have
+    /// the name of their projection after that of the file: `edges.E-I.parquet`.
     #[arg(long, value_name = "F", requires = "format")]
     pub out: Option<PathBuf>,
     /// Width of a PNG on paper, mm; journals have columns of 85, 114 and 174 mm. The file states its resolution.
@@ -267,10 +267,15 @@ pub(super) struct ExportArgs {
     /// Resolution of a PNG, dots per inch; 300 by default with `--width-mm`.
     #[arg(long, value_name = "DPI", requires = "width_mm")]
     pub dpi: Option<f64>,
+    /// Subject or session of an NWB file: subject_id, species, sex, age, strain, genotype, experimenter, institution, lab,
+    /// session_id, experiment_description or keywords. Archives require the first four.
+    #[arg(long, value_name = "FIELD=VALUE", requires = "format")]
+    pub about: Vec<String>,
     /// Also export streams whose files differ from the recording, as they are.
     #[arg(long, requires = "format")]
     pub allow_damaged: bool,
-    /// Accept a run from another folder whose network is made from files outside its folder, with `edges`.
+    /// Accept a run from another folder whose network is made from files outside its folder, with `edges`, `nwb` and
+    /// `sonata`.
     #[arg(long, requires = "format")]
     pub allow_outside: bool,
     /// Print the formats, or the written files with their sizes, as JSON.

@@ -4,6 +4,7 @@ use super::{
     args::{ExportArgs, ReplayArgs},
     device,
     error::CliError,
+    export::{about, print as print_files, watched},
     run::{is_own, refuse_outside},
     signal,
     stdout::print_line,
@@ -19,7 +20,7 @@ use crate::{
         statistics::Line,
         table::{RESULTS, TrialState},
     },
-    export::{Format, table_as_parquet},
+    export::{self, ExportSettings, Format, TrialCondition, table_as_parquet},
     project::{RunFolder, check::check as check_run, outside_paths, write_atomic},
     sim::Progress,
 };
@@ -238,13 +239,15 @@ pub(super) fn export(args: &ExportArgs) -> Result<(), CliError> {
     let (folder, table) = open(&args.run)?;
     let format = match args.format {
         Some(format @ (Format::Csv | Format::Parquet)) => format,
+        Some(Format::Nwb) => return export_trials(args, &folder),
         Some(other) => {
-            let what = format!("an experiment is written as csv or parquet, not as {}", other.name());
+            let what = format!("an experiment is written as csv, parquet or nwb, not as {}", other.name());
             return Err(CliError::Usage(what));
         }
         None => {
             let line = |format: Format| format!("{:<12} statistics.{0} and results.{0}", format.name());
             [Format::Csv, Format::Parquet].iter().for_each(|format| print_line!("{}", line(*format)));
+            print_line!("{:<12} the recorded trials with their conditions", Format::Nwb.name());
             return Ok(());
         }
     };
@@ -270,6 +273,27 @@ pub(super) fn export(args: &ExportArgs) -> Result<(), CliError> {
     if args.json {
         print_line!("{:#}", json!({ "files": written }));
     }
+    Ok(())
+}
+
+/// Writes the recorded trials as an NWB file. Fails if no trial was recorded or the file cannot be written.
+fn export_trials(args: &ExportArgs, folder: &ExperimentFolder) -> Result<(), CliError> {
+    if !args.allow_outside && !is_own(&args.run) {
+        refuse_outside(&outside_paths(&folder.project, Path::new(&folder.manifest.base)), "experiment")?;
+    }
+    let mut trials = vec![];
+    for (i, seed) in folder.trials() {
+        let path = folder.trial_folder(i, seed);
+        if path.is_dir() {
+            let condition = &folder.plan.conditions[i];
+            let of = TrialCondition { name: condition.name.clone(), factors: condition.factors.clone() };
+            trials.push((RunFolder::open(&path)?, of));
+        }
+    }
+    let settings = ExportSettings { about: about(args, Format::Nwb)?, ..ExportSettings::default() };
+    let out = args.out.clone().unwrap_or_else(|| args.run.join(format!("trials.{}", Format::Nwb.extension())));
+    let files = watched(|progress| export::export_trials(&trials, &out, &settings, progress))?;
+    print_files(&files, args.json);
     Ok(())
 }
 

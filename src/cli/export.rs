@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     experiment::is_experiment,
-    export::{self, Format, PictureSize, WrittenFile},
+    export::{self, About, ExportSettings, Format, PictureSize, WrittenFile},
     project::{RunFolder, outside_paths_of_run, provenance},
     sim::Progress,
 };
@@ -31,8 +31,8 @@ pub(super) fn export(args: &ExportArgs) -> Result<(), CliError> {
     let run = RunFolder::open(&args.run)?;
     run.notes.iter().for_each(|note| eprintln!("neuropil: {note}"));
     let Some(format) = args.format else { return list(&run, args.json) };
-    let picture = picture_size(args, format)?;
-    if format == Format::Edges {
+    let settings = ExportSettings { picture: picture_size(args, format)?, about: about(args, format)? };
+    if format.remakes_network() {
         check_inputs(&run, args)?;
     }
     let damaged = export::damaged(&run, format, &Progress::default())?;
@@ -48,7 +48,8 @@ pub(super) fn export(args: &ExportArgs) -> Result<(), CliError> {
         }
         _ => damaged.iter().for_each(|why| eprintln!("neuropil: {why}; it is exported as it is")),
     }
-    print(&write(&run, format, args, picture)?, args.json);
+    let files = watched(|progress| export::export_job(&run, format, args.out.as_deref(), &settings, progress))?;
+    print(&files, args.json);
     Ok(())
 }
 
@@ -62,6 +63,24 @@ fn check_inputs(run: &RunFolder, args: &ExportArgs) -> Result<(), CliError> {
     refuse_outside(&outside_paths_of_run(run, &run.project()?), "run")
 }
 
+/// Returns subject and session from the arguments, and names the fields that archives require and that are missing. Fails if a field
+/// has another form or the format has no such fields.
+pub(super) fn about(args: &ExportArgs, format: Format) -> Result<About, CliError> {
+    let mut about = About::default();
+    args.about.iter().try_for_each(|text| about.set(text)).map_err(|why| CliError::Usage(format!("--about {why}")))?;
+    if format != Format::Nwb {
+        return match args.about.is_empty() {
+            true => Ok(about),
+            false => Err(CliError::Usage(format!("--about describes a session; {} has none", format.label()))),
+        };
+    }
+    let missing = about.missing();
+    if !missing.is_empty() {
+        eprintln!("neuropil: archives require {}; --about {}=VALUE adds it", missing.join(", "), missing[0]);
+    }
+    Ok(about)
+}
+
 /// Returns the size of the picture from the arguments. Fails if the format is not a picture or the size is not
 /// possible.
 fn picture_size(args: &ExportArgs, format: Format) -> Result<PictureSize, CliError> {
@@ -73,17 +92,14 @@ fn picture_size(args: &ExportArgs, format: Format) -> Result<PictureSize, CliErr
     PictureSize::on_paper(width_mm, args.dpi.unwrap_or(DPI)).map_err(CliError::Usage)
 }
 
-/// Writes the files and shows the progress. An interrupt cancels the export, which then leaves no file.
-fn write(
-    run: &RunFolder,
-    format: Format,
-    args: &ExportArgs,
-    picture: PictureSize,
+/// Runs an export and shows its progress. An interrupt cancels the export, which then leaves no file.
+pub(super) fn watched(
+    export: impl FnOnce(&Arc<Progress>) -> std::io::Result<Vec<WrittenFile>> + Send,
 ) -> Result<Vec<WrittenFile>, CliError> {
     let _closing = signal::closing();
     let (progress, line) = (Arc::new(Progress::default()), ProgressLine::new());
     let written = std::thread::scope(|scope| {
-        let job = scope.spawn(|| export::export_job(run, format, args.out.as_deref(), picture, &progress));
+        let job = scope.spawn(|| export(&progress));
         while !job.is_finished() {
             let (stage, fraction) = progress.now();
             line.update(fraction.into(), 1.0, || stage);
@@ -102,7 +118,7 @@ fn write(
 }
 
 /// Prints the written files, one per line, or as JSON with their sizes.
-fn print(files: &[WrittenFile], as_json: bool) {
+pub(super) fn print(files: &[WrittenFile], as_json: bool) {
     if !as_json {
         return files.iter().for_each(|file| print_line!("{}", file.path.display()));
     }

@@ -1,7 +1,7 @@
 //! Exports the state of the last checkpoint as a safetensors file: a tensor per section with its name, type and shape. The
 //! export needs memory for one copy of the state.
 
-use super::{Outputs, at};
+use super::{output::Outputs, trial::at};
 use crate::{
     data::tensors::{self, Dtype, TensorBytes},
     project::{CheckpointInfo, RunFolder, read_meter::ReadMeter},

@@ -1,6 +1,10 @@
 //! Comma-separated values: one file with the spikes of neurons, and one file for each other stream.
 
-use super::{FileNames, Outputs, Trial, at, attribute, lane_names, secs, time_column};
+use super::{
+    file_names::FileNames,
+    output::Outputs,
+    trial::{Trial, at, attribute, lane_names, secs, time_column},
+};
 use crate::{
     project::{LinksAt, RunFolder, Stream},
     sim::{AttributeValue, Birth, Level, SeriesUnit, TextSample, Tokens, items_name, items_until},

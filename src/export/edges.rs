@@ -7,12 +7,12 @@
 //! started: the required memory is that of the input files and of a row group; for a fixed in-degree that of one projection; and for
 //! learned weights also that of the checkpoint.
 
-use super::{FileNames, Outputs, at, checkpoint::last_snapshot, parquet::column};
+use super::{checkpoint::last_snapshot, file_names::FileNames, output::Outputs, parquet::column, trial::at};
 use crate::{
     data::edge_columns::{DELAY_MS, POST, PRE, WEIGHT, WEIGHT_EXPONENT, WEIGHT_UNIT},
     kinds::Prepared,
     project::{RunFolder, read_meter::ReadMeter},
-    sim::{Connectivity, EdgeList, Progress, SYNAPSES, SimError, Snapshot},
+    sim::{Connectivity, EdgeList, ElementSet, Progress, SYNAPSES, SimError, Snapshot},
 };
 use parquet::{
     basic::Compression,
@@ -21,7 +21,7 @@ use parquet::{
     file::{metadata::KeyValue, properties::WriterProperties, writer::SerializedFileWriter},
     schema::parser::parse_message_type,
 };
-use std::{collections::BTreeSet, fs::File, io, path::Path, sync::Arc};
+use std::{collections::BTreeSet, fs::File, io, sync::Arc};
 
 /// Number of rows per group.
 const GROUP: usize = 1 << 18;
@@ -45,73 +45,101 @@ pub(super) fn write(
     (progress, meter): (&Progress, &ReadMeter),
     outputs: &mut Outputs,
 ) -> io::Result<()> {
-    let mut project = run.project().map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why.to_string()))?;
-    project.seed = run.manifest.setup_seed;
-    let prepared = project.model.prepare(&run.build_context(&project), progress).map_err(from_sim)?;
-    let lists = project.model.edge_lists();
-    let paths = paths(names, &lists);
-    let has_checkpoint = !run.manifest.checkpoints.is_empty();
-    let state = has_checkpoint.then(|| last_snapshot(run, meter)).transpose()?.map(|(_, state)| state);
-    for (i, path) in paths.iter().enumerate() {
-        let part = Part { i, n: lists.len(), state: state.as_ref(), progress };
-        write_list(&*prepared, &part, path, outputs)?;
+    let network = Network::make(run, (progress, meter))?;
+    for (i, part) in network.file_parts().iter().enumerate() {
+        let path = if part.is_empty() { names.main.clone() } else { names.of_part(part) };
+        let list = network.list(i, progress)?;
+        let file = outputs.create(&path)?;
+        let failed = |error| at(&path)(io::Error::other(error));
+        let mut writer = EdgeWriter::new(file, &list).map_err(failed)?;
+        let report = |fraction| network.report(progress, i, fraction);
+        each_connection(&list, &report, |from, to, weight, secs| writer.push(from, to, weight, secs).map_err(failed))?;
+        writer.close().map_err(failed)?;
     }
     Ok(())
 }
 
-/// Returns the files of the edge lists: the main file for a single list, otherwise one with the name of each list.
-fn paths(names: &FileNames, lists: &[String]) -> Vec<std::path::PathBuf> {
-    if lists.len() == 1 {
-        return vec![names.main.clone()];
-    }
-    let is_plain = |c: &char| c.is_alphanumeric() || "-_+".contains(*c);
-    let mut used = BTreeSet::new();
-    let mut unique = |name: &String| {
-        let plain: String = name.chars().map(|c| if is_plain(&c) { c } else { '_' }).take(MAX_NAME).collect();
-        let numbered = (2..).map(|k| format!("{plain}.{k}"));
-        let free = std::iter::once(plain.clone()).chain(numbered).find(|name| used.insert(name.to_lowercase()));
-        names.of_part(&free.unwrap_or(plain))
-    };
-    lists.iter().map(&mut unique).collect()
-}
-
-/// One of the edge lists of an export.
-struct Part<'a> {
-    i: usize,
-    /// Number of edge lists.
-    n: usize,
+/// Network of a run, made again to write its connections.
+pub(super) struct Network {
+    prepared: Box<dyn Prepared>,
+    elements: Option<Arc<ElementSet>>,
+    /// Names of the edge lists.
+    lists: Vec<String>,
     /// State of the last checkpoint; `None` without checkpoints.
-    state: Option<&'a Snapshot>,
-    progress: &'a Progress,
+    state: Option<Snapshot>,
 }
 
-impl Part<'_> {
-    fn report(&self, fraction: f32) -> io::Result<()> {
-        let whole = (self.i as f32 + fraction) / self.n as f32;
-        self.progress.report("Writing connections", whole).map_err(from_sim)
+impl Network {
+    /// Reads or generates the network of a run. Fails if its files or its checkpoint cannot be read, or the job is cancelled.
+    pub fn make(run: &RunFolder, (progress, meter): (&Progress, &ReadMeter)) -> io::Result<Self> {
+        let mut project = run.project().map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why.to_string()))?;
+        project.seed = run.manifest.setup_seed;
+        let prepared = project.model.prepare(&run.build_context(&project), progress).map_err(from_sim)?;
+        let has_checkpoint = !run.manifest.checkpoints.is_empty();
+        let state = has_checkpoint.then(|| last_snapshot(run, meter)).transpose()?.map(|(_, state)| state);
+        Ok(Self { elements: prepared.elements(), lists: project.model.edge_lists(), prepared, state })
+    }
+
+    /// Returns the elements; `None` if the kind has no table of them.
+    pub fn elements(&self) -> Option<&ElementSet> {
+        self.elements.as_deref()
+    }
+
+    /// Whether a set is that of the elements of the network.
+    pub fn has_elements(&self, set: &str) -> bool {
+        self.elements().is_some_and(|elements| elements.name == set)
+    }
+
+    /// Makes edge list `i`. Fails if memory does not suffice or the job is cancelled.
+    pub fn list(&self, i: usize, progress: &Progress) -> io::Result<EdgeList> {
+        self.prepared.edge_list(i, self.state.as_ref(), progress).map_err(from_sim)
+    }
+
+    /// Returns the part of the file name of each edge list; empty for a single list.
+    pub fn file_parts(&self) -> Vec<String> {
+        if self.lists.len() == 1 {
+            return vec![String::new()];
+        }
+        let is_plain = |c: &char| c.is_alphanumeric() || "-_+".contains(*c);
+        let mut used = BTreeSet::new();
+        let mut unique = |name: &String| {
+            let plain: String = name.chars().map(|c| if is_plain(&c) { c } else { '_' }).take(MAX_NAME).collect();
+            let numbered = (2..).map(|k| format!("{plain}.{k}"));
+            let free = std::iter::once(plain.clone()).chain(numbered).find(|name| used.insert(name.to_lowercase()));
+            free.unwrap_or(plain)
+        };
+        self.lists.iter().map(&mut unique).collect()
+    }
+
+    /// Reports the written fraction of edge list `i`. Fails if the job is cancelled.
+    pub fn report(&self, progress: &Progress, i: usize, fraction: f32) -> io::Result<()> {
+        let whole = (i as f32 + fraction) / self.lists.len() as f32;
+        progress.report("Writing connections", whole).map_err(from_sim)
     }
 }
 
-fn write_list(prepared: &dyn Prepared, part: &Part<'_>, path: &Path, outputs: &mut Outputs) -> io::Result<()> {
-    let list = prepared.edge_list(part.i, part.state, part.progress).map_err(from_sim)?;
-    let file = outputs.create(path)?;
-    let failed = |error| at(path)(io::Error::other(error));
-    let mut writer = EdgeWriter::new(file, &list).map_err(failed)?;
+/// Calls `found` with source, target, weight and delay in seconds of every connection of a list, by source. `report` receives the
+/// completed fraction. Fails if one of them fails.
+pub(super) fn each_connection(
+    list: &EdgeList,
+    report: &dyn Fn(f32) -> io::Result<()>,
+    mut found: impl FnMut(u32, u32, f64, f64) -> io::Result<()>,
+) -> io::Result<()> {
     let (links, mut row) = (&*list.connectivity.connections, vec![]);
     let mut unreported = REPORT_EVERY;
     for from in 0..links.n() {
         links.read(from, &mut row);
         unreported += row.len() + 1;
         if unreported >= REPORT_EVERY {
-            part.report(from as f32 / links.n() as f32)?;
+            report(from as f32 / links.n() as f32)?;
             unreported = 0;
         }
         for connection in &row {
             let secs = connection.delay_secs.or(list.connectivity.delay_secs).unwrap_or_default();
-            writer.push(from, connection.to, connection.weight, secs).map_err(failed)?;
+            found(from, connection.to, connection.weight, secs)?;
         }
     }
-    writer.close().map_err(failed)
+    Ok(())
 }
 
 /// Writer of an edge list, which keeps one row group in memory.

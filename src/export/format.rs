@@ -3,6 +3,7 @@
 use crate::{
     kinds::Model,
     project::{Manifest, Stream},
+    sim::SPIKES,
 };
 
 /// Format of exported files.
@@ -24,11 +25,15 @@ pub enum Format {
     Newick,
     /// Connections with weights and delays.
     Edges,
+    /// Neurodata Without Borders: spikes, series and metadata for archives.
+    Nwb,
+    /// Network, spikes and reports of the SONATA format.
+    Sonata,
 }
 
 impl Format {
     /// All formats in the order of menus and the command line.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Csv,
         Self::Npz,
         Self::Parquet,
@@ -37,6 +42,8 @@ impl Format {
         Self::HuggingFace,
         Self::Newick,
         Self::Edges,
+        Self::Nwb,
+        Self::Sonata,
     ];
 
     /// Returns the name on the command line.
@@ -44,11 +51,12 @@ impl Format {
         match self {
             Self::HuggingFace => "huggingface",
             Self::Edges => "edges",
+            Self::Nwb => "nwb",
             _ => self.extension(),
         }
     }
 
-    /// Returns the file name extension.
+    /// Returns the extension of a file or folder.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Csv => "csv",
@@ -57,6 +65,8 @@ impl Format {
             Self::Png => "png",
             Self::Safetensors | Self::HuggingFace => "safetensors",
             Self::Newick => "nwk",
+            Self::Nwb => "nwb.zarr",
+            Self::Sonata => "sonata",
         }
     }
 
@@ -71,6 +81,8 @@ impl Format {
             Self::HuggingFace => "Weights for transformers (GPT-2)",
             Self::Newick => "Lineage trees (.nwk)",
             Self::Edges => "Connections (.parquet)",
+            Self::Nwb => "NWB (.nwb.zarr)",
+            Self::Sonata => "SONATA",
         }
     }
 
@@ -91,6 +103,14 @@ impl Format {
                 "Edge lists in Parquet with pre, post, w, delay_ms, made again from the project; weights that learn are those of the \
                  last checkpoint, or those at step 0: one file, or one per projection, which networks from files read"
             }
+            Self::Nwb => {
+                "Neurodata Without Borders as a folder of Zarr, which PyNWB reads: neurons with their columns and spikes, every series \
+                 and field, interventions, edits, trials, project and hashes; --about gives subject and session"
+            }
+            Self::Sonata => {
+                "SONATA: a folder with nodes, edges, spikes and reports in HDF5 and the files of their types, which libsonata reads; \
+                 connections are made again from the project"
+            }
         }
     }
 
@@ -99,13 +119,19 @@ impl Format {
         let (is_spikes, is_lineage) = (stream.shape == "spikes", stream.shape == "lineage");
         match self {
             Self::Csv => is_spikes || is_lineage || has_rows(stream) || has_lines(stream),
-            Self::Npz => is_spikes || has_rows(stream),
+            Self::Npz | Self::Nwb => is_spikes || has_rows(stream),
+            Self::Sonata => stream.probe == SPIKES || is_report(stream),
             Self::Parquet => is_spikes || is_lineage || has_rows(stream),
             Self::Png => is_spikes,
             Self::Newick => is_lineage,
             Self::Edges => false,                           // connections are made again
             Self::Safetensors | Self::HuggingFace => false, // the export reads a checkpoint, whose sections are verified on reading
         }
+    }
+
+    /// Whether an export makes the network of the run again, from its project and its input files.
+    pub const fn remakes_network(self) -> bool {
+        matches!(self, Self::Edges | Self::Nwb | Self::Sonata)
     }
 
     /// Returns how often an export reads a stream that the format holds.
@@ -131,16 +157,16 @@ impl Format {
             Self::Safetensors | Self::HuggingFace if trials.iter().all(|m| m.checkpoints.is_empty()) => {
                 Some("The run has no checkpoint")
             }
-            Self::Edges
+            Self::Edges | Self::Sonata
                 if !trials.iter().all(|m| Model::by_name(&m.kind).is_some_and(|model| has_connections(&model))) =>
             {
                 Some("Simulations of this kind have no connections")
             }
-            Self::Safetensors | Self::HuggingFace | Self::Edges => None,
+            Self::Safetensors | Self::HuggingFace | Self::Edges | Self::Sonata => None,
             _ if is_held => None,
             Self::Png => Some("No events (spikes, births) were recorded"),
             Self::Newick => Some("No lineage was recorded"),
-            Self::Csv | Self::Npz | Self::Parquet => Some("Nothing was recorded that this format holds"),
+            Self::Csv | Self::Npz | Self::Parquet | Self::Nwb => Some("Nothing was recorded that this format holds"),
         }
     }
 }
@@ -152,6 +178,12 @@ fn has_connections(model: &Model) -> bool {
 /// Whether a stream has rows of numbers: a series, a field, a matrix or a histogram.
 pub(super) fn has_rows(stream: &Stream) -> bool {
     matches!(stream.shape.as_str(), "series" | "field" | "matrix" | "histogram") && stream.width > 0
+}
+
+/// Whether a stream has a value of each of several elements per sample.
+pub(super) fn is_report(stream: &Stream) -> bool {
+    let is_selected = stream.shape == "series" && !stream.elements.is_empty();
+    (is_selected || stream.shape == "field") && !stream.over.is_empty() && stream.width > 0
 }
 
 /// Whether a stream has lines of texts, tokens or links.
@@ -172,8 +204,8 @@ mod tests {
             let is_offered = |format: &Format| format.why_not(&[&manifest]).is_none();
             Format::ALL.into_iter().filter(is_offered).map(Format::extension).collect::<Vec<_>>()
         };
-        assert_eq!(of(&["spikes"]), ["csv", "npz", "parquet", "png"]);
-        assert_eq!(of(&["series"]), ["csv", "npz", "parquet"]);
+        assert_eq!(of(&["spikes"]), ["csv", "npz", "parquet", "png", "nwb.zarr"]);
+        assert_eq!(of(&["series"]), ["csv", "npz", "parquet", "nwb.zarr"]);
         assert_eq!(of(&["lineage"]), ["csv", "parquet", "nwk"]);
         assert_eq!(of(&["samples"]), ["csv"]);
         assert!(of(&[]).is_empty());

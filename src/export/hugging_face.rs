@@ -1,7 +1,7 @@
 //! Exports the weights of the last checkpoint for the library `transformers` of Hugging Face: `model.safetensors`, and
 //! `config.json` beside it. The export needs memory for two copies of the weights.
 
-use super::{Outputs, at, checkpoint::last_snapshot};
+use super::{checkpoint::last_snapshot, output::Outputs, trial::at};
 use crate::{
     data::tensors::{self, Dtype, TensorBytes},
     project::{RunFolder, read_meter::ReadMeter},

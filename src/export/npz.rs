@@ -8,7 +8,10 @@
 //! last step of the run if it does not end). In a series of trials, `NAME` includes the number of the trial (`NAME_1_t`),
 //! and `spike_trials` is the trial of each spike.
 
-use super::{Outputs, Trial, array_name, at, secs, time_unit};
+use super::{
+    output::Outputs,
+    trial::{Trial, array_name, at, secs, time_unit},
+};
 use crate::{
     project::{RunFolder, Stream},
     sim::Level,

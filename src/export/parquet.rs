@@ -4,7 +4,11 @@
 //! Every other probe is a separate file: events as `t, trial, idx, step`, rows as `t, trial, step, lane, name, value` (one row
 //! per value), lineages as one row per individual.
 
-use super::{FileNames, Outputs, Trial, at, attribute, lane_names, secs, time_column, time_unit};
+use super::{
+    file_names::FileNames,
+    output::Outputs,
+    trial::{Trial, at, attribute, lane_names, secs, time_column, time_unit},
+};
 use crate::{
     project::{Manifest, RunFolder, Stream},
     sim::AttributeValue,

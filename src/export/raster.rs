@@ -1,6 +1,9 @@
 //! Draws an image of events: time to the right, the first element at the bottom, darker for more events.
 
-use super::{Outputs, Trial, at};
+use super::{
+    output::Outputs,
+    trial::{Trial, at},
+};
 use std::{
     io::{self, BufWriter, Write as _},
     path::Path,

@@ -24,6 +24,7 @@ mod continuation;
 pub mod delete;
 mod diff;
 mod durability;
+mod edits;
 mod encode;
 pub mod experiment;
 pub mod file;

@@ -134,7 +134,10 @@ fn clear_trials(folder: &Path) -> io::Result<()> {
 fn clear_exports(folder: &Path) -> io::Result<()> {
     for export in super::exports(folder) {
         let Ok(path) = run_file::inside(folder, &export.name) else { continue };
-        if run_file::hash_file(&path, &mut |_| true).is_ok_and(|found| found == (export.n_bytes, export.hash)) {
+        if run_file::fingerprint(&path).is_ok_and(|found| found == (export.n_bytes, export.hash)) {
+            if path.is_dir() {
+                fs::remove_dir_all(&path).map_err(|e| at(&path, &e))?;
+            }
             remove(folder, &export.name)?;
         }
     }
@@ -153,7 +156,7 @@ pub fn list_exports(folder: &Path, files: &[std::path::PathBuf]) -> io::Result<(
     let mut list = exports(folder);
     for path in files.iter().filter(|path| path.parent() == Some(folder)) {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
-        let (n_bytes, hash) = run_file::hash_file(path, &mut |_| true)?;
+        let (n_bytes, hash) = run_file::fingerprint(path)?;
         list.retain(|known| known.name != name);
         list.push(FileInfo { name: name.to_owned(), n_bytes, hash });
     }

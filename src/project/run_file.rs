@@ -109,6 +109,24 @@ pub(super) fn hash_file(path: &Path, report: &mut dyn FnMut(u64) -> bool) -> io:
     }
 }
 
+/// Returns size and XXH64 of a file; of a folder the total size, and the XXH64 over names and sizes of its files. Fails if one cannot
+/// be read.
+pub(super) fn fingerprint(path: &Path) -> io::Result<(u64, String)> {
+    if !fs::symlink_metadata(path).is_ok_and(|about| about.is_dir()) {
+        return hash_file(path, &mut |_| true);
+    }
+    let (mut hash, mut n_bytes) = (Hash::default(), 0);
+    let mut entries = fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let about = entry.metadata()?;
+        let (n, inner) = if about.is_dir() { fingerprint(&entry.path())? } else { (about.len(), String::new()) };
+        hash.add(format!("{}\n{n}\n{inner}\n", entry.file_name().to_string_lossy()).as_bytes());
+        n_bytes += n;
+    }
+    Ok((n_bytes, hash.hex()))
+}
+
 /// Incremental XXH64 of written bytes.
 #[derive(Clone)]
 pub(super) struct Hash(XxHash64);

@@ -60,7 +60,8 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("safetensors", &["data"]),
     ("tokenizers", &["data"]),
     ("flate2", &["data"]),
-    ("zstd", &["gpu"]),
+    ("zstd", &["gpu", "export"]),
+    ("hdf5_pure", &["data"]),
     ("csv", &["data", "project", "export", "experiment", "cli"]),
     // Dialogs and exports run on threads of the app.
     ("crossbeam_channel", &["engine", "app"]),

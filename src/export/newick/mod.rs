@@ -14,7 +14,11 @@ mod trees;
 pub use reader::{parse, read};
 pub use trees::{Summary, Trees};
 
-use super::{FileNames, Outputs, Trial, at};
+use super::{
+    file_names::FileNames,
+    output::Outputs,
+    trial::{Trial, at},
+};
 use crate::{project::Stream, sim::Birth};
 use std::{
     collections::HashMap,

@@ -16,7 +16,7 @@ use crate::{
         },
     },
     experiment::folder::TRIALS,
-    export::{self, Format, PictureSize, WrittenFile},
+    export::{self, ExportSettings, Format, WrittenFile},
     project::{OutsidePath, RunFolder, outside_paths_of_run},
     sim::Progress,
 };
@@ -74,7 +74,7 @@ pub fn show(
 pub fn export(parts: &mut ActionParts<'_>, folder: Option<PathBuf>, format: Format) {
     let last = || parts.document.library.runs.last().map(|r| r.folder.clone());
     let Some(run) = folder.or_else(last) else { return };
-    if format == Format::Edges {
+    if format.remakes_network() {
         let outside = match outside_paths(&run) {
             Ok(outside) => outside,
             Err(why) => return exported(parts.messages, Err(why)),
@@ -153,7 +153,7 @@ fn export_run(path: &Path, format: Format, progress: &Arc<Progress>) -> std::io:
         let what = format!("{why}; `neuropil export --allow-damaged` exports what is there");
         return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, what));
     }
-    let files = export::export_job(&run, format, None, PictureSize::default(), progress)?;
+    let files = export::export_job(&run, format, None, &ExportSettings::default(), progress)?;
     let named = |file: &WrittenFile| {
         let name = file.path.file_name().unwrap_or_default().to_string_lossy();
         format!("{name} ({})", text::bytes(file.n_bytes))

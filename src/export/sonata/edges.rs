@@ -1,0 +1,107 @@
+//! Edges: a file per edge list, sorted by source, with weights and delays.
+
+use super::{Attribute, TYPE_ID, Writer, create, finish, hdf5::Dataset, nodes::quoted};
+use crate::{
+    data::edge_columns::{WEIGHT_EXPONENT, WEIGHT_UNIT},
+    export::{
+        edges::{Network, each_connection},
+        trial::at,
+    },
+    sim::{EdgeList, ElementGroup, Progress, SYNAPSES},
+};
+use std::{collections::BTreeSet, fs, io, path::Path};
+
+/// Files and their populations, and the groups at the ends of edges.
+type Written = (Vec<(String, String)>, BTreeSet<ElementGroup>);
+
+/// Writes the files of all edge lists and `edge_types.csv`. Returns names of files and of populations, and
+/// the groups of elements at their ends. Fails if a file cannot be
+/// written or the job is cancelled.
+pub(super) fn write(folder: &Path, network: &Network, progress: &Progress) -> io::Result<Written> {
+    let (mut files, mut types, mut ends) = (vec![], String::new(), BTreeSet::new());
+    for (i, part) in network.file_parts().into_iter().enumerate() {
+        let list = network.list(i, progress)?;
+        let [from, to] = &list.ends;
+        let population = if part.is_empty() { format!("{}_to_{}", from.name, to.name) } else { part.clone() };
+        let name = if part.is_empty() { "edges.h5".to_owned() } else { format!("edges.{part}.h5") };
+        let file = create(folder, &name)?;
+        list_file(file, &list, &population, &|fraction| network.report(progress, i, fraction))?;
+        types += &format!("{TYPE_ID} {} NULL\n", quoted(&population));
+        files.push((name, population));
+        ends.extend(list.ends);
+    }
+    let path = folder.join("edge_types.csv");
+    fs::write(&path, format!("edge_type_id population model_template\n{types}")).map_err(at(&path))?;
+    Ok((files, ends))
+}
+
+/// Columns of the connections, which grow together.
+struct Columns {
+    source: Dataset<u64>,
+    target: Dataset<u64>,
+    type_id: Dataset<u32>,
+    group_id: Dataset<u32>,
+    group_index: Dataset<u64>,
+    /// Weights, unless they are whole numbers of synapses.
+    weight: Dataset<f64>,
+    /// Signed numbers of synapses.
+    synapses: Dataset<i32>,
+    delay: Dataset<f64>,
+    n: u64,
+}
+
+fn list_file(
+    mut file: Writer,
+    list: &EdgeList,
+    population: &str,
+    report: &dyn Fn(f32) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut columns = Columns {
+        source: Dataset::new(&[]),
+        target: Dataset::new(&[]),
+        type_id: Dataset::new(&[]),
+        group_id: Dataset::new(&[]),
+        group_index: Dataset::new(&[]),
+        weight: Dataset::new(&[]),
+        synapses: Dataset::new(&[]),
+        delay: Dataset::new(&[]),
+        n: 0,
+    };
+    let counts_synapses = list.connectivity.unit == SYNAPSES;
+    each_connection(list, report, |from, to, weight, delay_secs| {
+        let c = &mut columns;
+        file.push(&mut c.source, &[from.into()])?;
+        file.push(&mut c.target, &[to.into()])?;
+        file.push(&mut c.type_id, &[TYPE_ID])?;
+        file.push(&mut c.group_id, &[0])?;
+        file.push(&mut c.group_index, &[c.n])?;
+        match counts_synapses {
+            true => file.push(&mut c.synapses, &[weight as i32])?,
+            false => file.push(&mut c.weight, &[weight])?,
+        }
+        // As in Parquet: the decimal delay that was entered, not the product of steps.
+        file.push(&mut c.delay, &[f64::from((delay_secs * 1e3) as f32)])?;
+        c.n += 1;
+        Ok(())
+    })?;
+    let mut about = vec![Attribute::text(WEIGHT_UNIT, list.connectivity.unit)];
+    about.extend(list.weight_exponent.map(|exponent| Attribute::text(WEIGHT_EXPONENT, &exponent.to_string())));
+    let weight = match counts_synapses {
+        true => ("nsyns".to_owned(), file.close(columns.synapses, &about)?),
+        false => ("syn_weight".to_owned(), file.close(columns.weight, &about)?),
+    };
+    let delay = file.close(columns.delay, &[Attribute::text("units", "ms")])?;
+    let properties = file.group(&[weight, ("delay".to_owned(), delay)], &[])?;
+    let [from, to] = &list.ends;
+    let links = [
+        ("source_node_id".to_owned(), file.close(columns.source, &[Attribute::text("node_population", &from.name)])?),
+        ("target_node_id".to_owned(), file.close(columns.target, &[Attribute::text("node_population", &to.name)])?),
+        ("edge_type_id".to_owned(), file.close(columns.type_id, &[])?),
+        ("edge_group_id".to_owned(), file.close(columns.group_id, &[])?),
+        ("edge_group_index".to_owned(), file.close(columns.group_index, &[])?),
+        ("0".to_owned(), properties),
+    ];
+    let group = file.group(&links, &[])?;
+    let edges = file.group(&[(population.to_owned(), group)], &[])?;
+    finish(file, "edges", edges)
+}
