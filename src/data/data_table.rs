@@ -1,4 +1,6 @@
-//! Table in memory, read from text or Parquet. Errors name line and column of a cell.
+//! Table in memory, read from text, Parquet or the nodes of a SONATA file. Errors name line and column of a cell.
+
+mod sonata;
 
 use super::{
     DataError, ProgressFn,
@@ -133,7 +135,8 @@ impl DataTable {
         match ending(path).as_str() {
             "parquet" => read_parquet(path, wanted, limits, watch),
             "csv" | "tsv" | "txt" | "gz" => read_text(path, wanted, limits, watch),
-            _ => Err(DataError::format(path, "not a table: .parquet, .csv, .tsv or .csv.gz expected")),
+            "h5" | "hdf5" => sonata::read(path, wanted, limits, watch),
+            _ => Err(DataError::format(path, "not a table: .parquet, .csv, .tsv, .csv.gz or .h5 (SONATA) expected")),
         }
     }
 

@@ -5,6 +5,7 @@ use super::{
     edge_columns::{UNSIGNED, WEIGHT},
     edges_csv::CsvEdges,
     edges_parquet::ParquetEdges,
+    edges_sonata::SonataEdges,
     messages, report,
 };
 use std::{
@@ -153,10 +154,11 @@ pub fn open(path: &Path, values: RowValues) -> Result<Box<dyn EdgeSource>, DataE
     match super::data_table::ending(path).as_str() {
         "parquet" => Ok(Box::new(ParquetEdges::open(path, values)?)),
         "csv" | "tsv" | "txt" => Ok(Box::new(CsvEdges::open(path, values)?)),
+        "h5" | "hdf5" | "sonata" => Ok(Box::new(SonataEdges::open(path, values)?)),
         "gz" => {
             Err(DataError::format(path, "a compressed edge list is not read: unpack it first, or write it as Parquet"))
         }
-        _ => Err(DataError::format(path, "not an edge list: .parquet or .csv expected")),
+        _ => Err(DataError::format(path, "not an edge list: .parquet, .csv or .h5 (SONATA) expected")),
     }
 }
 

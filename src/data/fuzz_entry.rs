@@ -48,6 +48,16 @@ pub fn weighted_parquet(bytes: &[u8]) -> Result<Option<WeightedEdges>, DataError
     with_file(bytes, "parquet", weighted)
 }
 
+/// Reads the edges of a SONATA file as synapse counts.
+pub fn edges_sonata(bytes: &[u8]) -> Result<Connectome, DataError> {
+    with_file(bytes, "h5", |path| checked(super::read(path, super::Tables::default(), &|_, _| true)))
+}
+
+/// Reads the edges of a SONATA file with weights and delays, between populations of 8 and 5 neurons.
+pub fn weighted_sonata(bytes: &[u8]) -> Result<Option<WeightedEdges>, DataError> {
+    with_file(bytes, "h5", weighted)
+}
+
 /// Reads a neuron table as text.
 pub fn neurons_csv(bytes: &[u8]) -> Result<super::NeuronTable, DataError> {
     with_file(bytes, "csv", |path| Ok(super::neurons::read(path, None, &|_, _| true)?.table))

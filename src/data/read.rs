@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 /// Reads a network.
 ///
-/// `path` is an edge list (`.parquet`, `.csv`; columns `pre`, `post`, `w`: indices and signed synapse counts) or a folder. A
-/// folder contains `edges.parquet` or `edges.csv` and, optionally, `neurons.parquet`, `neurons.csv` or `nodes.csv`, plain or as
-/// `.csv.gz`; or the pair of Shiu et al. (2024), `Completeness_*.csv` and `Connectivity_*.parquet`. `tables.neurons` is the
-/// path of another neuron table, joined by its key column or by root id with the table of the folder; `tables.annotations` is
+/// `path` is an edge list (`.parquet`, `.csv`; columns `pre`, `post`, `w`: indices and signed synapse counts; or `.h5`: SONATA edges
+/// with `nsyns`) or a folder. A folder contains `edges.parquet`, `edges.csv` or `edges.h5` and, optionally, `neurons.parquet`,
+/// `neurons.csv`, `nodes.csv`, plain or as `.csv.gz`, or `nodes.h5`; or the pair of Shiu et al. (2024), `Completeness_*.csv` and
+/// `Connectivity_*.parquet`. `tables.neurons` is the path of another neuron table, joined by its key column or by root id with the table of the folder; `tables.annotations` is
 /// the path of FlyWire annotations, joined by root id.
 ///
 /// The number of neurons is the number of rows of the folder's table, or else of the other table; without a table, the largest
@@ -171,8 +171,9 @@ impl Files {
             return Ok(Self { edges: path.to_owned(), neurons: None, published: false });
         }
         let there = |names: &[&str]| names.iter().map(|n| path.join(n)).find(|p| p.is_file());
-        if let Some(edges) = there(&["edges.parquet", "edges.csv"]) {
-            let neurons = there(&["neurons.parquet", "neurons.csv", "neurons.csv.gz", "nodes.csv", "nodes.csv.gz"]);
+        if let Some(edges) = there(&["edges.parquet", "edges.csv", "edges.h5"]) {
+            let neurons =
+                there(&["neurons.parquet", "neurons.csv", "neurons.csv.gz", "nodes.csv", "nodes.csv.gz", "nodes.h5"]);
             return Ok(Self { edges, neurons, published: false });
         }
         let mut names: Vec<String> = std::fs::read_dir(path)
@@ -195,7 +196,7 @@ impl Files {
         }
         Err(DataError::format(
             path,
-            "no edges.parquet, edges.csv or Connectivity_*.parquet in this folder; choose the folder they are in, or the \
+            "no edges.parquet, edges.csv, edges.h5 or Connectivity_*.parquet in this folder; choose the folder they are in, or the \
              edge file itself",
         ))
     }
