@@ -230,6 +230,12 @@ fn hammer<T>(seeds: &[Vec<u8>], read: impl Fn(&[u8]) -> Result<T, DataError>) ->
     round
 }
 
+/// Returns a file that h5py wrote.
+fn sonata(name: &str) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/sonata");
+    std::fs::read(folder.join(name)).expect("a committed file")
+}
+
 #[test]
 fn damaged_files_never_panic() {
     let edges = b"pre,post,w\n0,1,5\n0,2,-7\n2,0,1\n2,1,300\n\"1\", 2 ,-12\r\n".to_vec();
@@ -241,6 +247,8 @@ fn damaged_files_never_panic() {
         ("edges.parquet", hammer(&encodings(), fuzz_entry::edges_parquet)),
         ("weighted.csv", hammer(&[WEIGHTED.to_vec()], fuzz_entry::weighted_csv)),
         ("weighted.parquet", hammer(&[weighted()], fuzz_entry::weighted_parquet)),
+        ("sonata counts", hammer(&[sonata("counts.h5")], fuzz_entry::edges_sonata)),
+        ("sonata weights", hammer(&[sonata("packed.h5")], fuzz_entry::weighted_sonata)),
         ("neurons.csv", hammer(&[nodes], fuzz_entry::neurons_csv)),
         ("neurons.parquet", hammer(&[neurons()], fuzz_entry::neurons_parquet)),
         ("annotations", hammer(&[notes], fuzz_entry::annotations)),

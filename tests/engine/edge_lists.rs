@@ -2,7 +2,7 @@
 
 use neuropil::{
     engine::{RecordingEnd, RecordingStart, Sink as _},
-    export::{Format, PictureSize, export, export_job, offered},
+    export::{ExportSettings, Format, export, export_job, offered},
     gpu::Pass,
     kinds::{
         Model,
@@ -117,12 +117,22 @@ fn projections_from_exported_files_are_those_of_the_rules() {
     let project = of_rules();
     let run = record(&temp.join("run"), &project);
     let files = export(&run, Format::Edges, Some(&temp.join("net.parquet"))).expect("exported");
+    let folder = temp.join("net.sonata");
+    assert_eq!(export(&run, Format::Sonata, Some(&folder)).expect("exported"), std::slice::from_ref(&folder));
     let names: Vec<_> = files.iter().map(|f| f.file_name().expect("a name").to_string_lossy().into_owned()).collect();
     let expected = ["a_1-b", "a_1-b.2", "b-a_1", "b-b", "a_1-a_1", "a_1-c", "c-c"].map(|n| format!("net.{n}.parquet"));
     assert_eq!(names, expected);
 
-    let again = of_files(&files);
-    let (rules, read) = (setup(&project), setup(&again));
+    let parts = ["a_1-b", "a_1-b.2", "b-a_1", "b-b", "a_1-a_1", "a_1-c", "c-c"];
+    let sonata: Vec<PathBuf> = parts.iter().map(|part| folder.join(format!("edges.{part}.h5"))).collect();
+    for files in [files, sonata] {
+        read_back_is_equal(&project, &of_files(&files));
+    }
+}
+
+/// Fails unless two projects have the same connections, units of the weights, spikes and saved state.
+fn read_back_is_equal(project: &Project, again: &Project) {
+    let (rules, read) = (setup(project), setup(again));
     let [a, b] = [&rules, &read].map(|setup| setup.rules().expect("rules"));
     let exponents = |i: usize| [a, b].map(|network| network.plan.populations[i].exponents);
     for i in 0..3 {
@@ -133,7 +143,7 @@ fn projections_from_exported_files_are_those_of_the_rules() {
     assert!(connections(&rules) == connections(&read));
     assert_eq!(hash(&rules), hash(&read));
     assert_eq!(rules.neurons.column("ei"), read.neurons.column("ei"));
-    let (first, second) = (ran(&project), ran(&again));
+    let (first, second) = (ran(project), ran(again));
     assert!(first.0.totals.iter().any(|(_, n)| *n > 100), "{:?}", first.0);
     assert_eq!(first.0, second.0);
     assert!(first.1 == second.1, "the saved states differ");
@@ -168,7 +178,7 @@ fn an_export_of_connections_is_cancelled_at_each_report() {
     let run = record(&temp.join("run"), &of_rules());
     let exported = |progress: Progress| {
         let (progress, out) = (Arc::new(progress), temp.join("net.parquet"));
-        let files = export_job(&run, Format::Edges, Some(&out), PictureSize::default(), &progress);
+        let files = export_job(&run, Format::Edges, Some(&out), &ExportSettings::default(), &progress);
         (files, progress.reports())
     };
     let (files, n) = exported(Progress::default());

@@ -4,7 +4,7 @@ use crate::fake;
 use fake::PROBES;
 use neuropil::{
     engine::{RecordingEnd, RecordingStart, Sink as _},
-    export::{Format, PictureSize, export, export_job, offered},
+    export::{ExportSettings, Format, export, export_job, offered},
     project::{Project, RunFolder, RunStart, RunWriter},
     sim::{Clock, Frame, Progress, Reading, Series, Simulation as _, Spike, Tap},
 };
@@ -19,7 +19,7 @@ use std::{fs, path::Path, sync::Arc};
 const CLOCK: Clock = Clock::seconds(100, 1e-3);
 
 /// A run of 100 steps: a spike per step, `v` of the elements 3 and 1, two fields.
-fn record(folder: &Path) -> RunFolder {
+pub fn record(folder: &Path) -> RunFolder {
     let taps = vec![Tap::of(0), Tap::elements(1, vec![3, 1]), Tap::of(2)];
     let mut project = Project { name: "test".into(), ..Project::default() };
     for text in ["network.source=Balanced", "network.n_neurons=100", "network.in_degree=5"] {
@@ -206,7 +206,8 @@ fn a_replaced_run_leaves_no_exports() {
     names.sort();
     assert!(names.contains(&"spikes.npz".to_owned()) && names.contains(&"spikes.u32".to_owned()), "{names:?}");
     assert!(names.iter().all(|n| !n.ends_with("csv") || n == "timings.csv"), "{names:?}");
-    assert!(!names.iter().any(|n| n.ends_with("parquet") || n.ends_with("png")), "{names:?}");
+    let is_export = |n: &String| [".parquet", ".png", ".zarr", ".sonata"].iter().any(|end| n.ends_with(end));
+    assert!(!names.iter().any(is_export), "{names:?}");
 }
 
 #[test]
@@ -241,7 +242,7 @@ fn an_export_reports_progress_and_can_be_cancelled() {
     let exported = |format: Format, progress: Progress| {
         let progress = Arc::new(progress);
         let out = temp.join("out").with_extension(format.extension());
-        let files = export_job(&run, format, Some(&out), PictureSize::default(), &progress);
+        let files = export_job(&run, format, Some(&out), &ExportSettings::default(), &progress);
         (files, progress)
     };
     for format in [Format::Csv, Format::Npz, Format::Parquet, Format::Png] {

@@ -1,5 +1,6 @@
 //! The engine and everything on disk: recordings, run folders, exports, projects, readers of data.
 
+mod archives;
 mod capsule;
 mod checkpoints;
 mod damage;
@@ -18,5 +19,6 @@ mod run_folders;
 mod runs;
 mod safety;
 mod shown_trial;
+mod sonata;
 mod texts;
 mod weighted_edges;

@@ -1,0 +1,34 @@
+"""Writes the SONATA files of this folder: `python make.py`, with h5py 3.16.0 and numpy 2.4.6."""
+
+import h5py
+import numpy as np
+
+N = 30
+index = np.arange(N)
+source, target = (index * 3) % 8, (index * 7 + 3) % 5
+order = np.lexsort((target, source))
+source, target = source[order].astype("u8"), target[order].astype("u8")
+counts = (index % 5 + 1).astype("i4") * np.where(source < 6, 1, -1)
+weights = (counts * 0.25).astype("f4")
+delays = (1.0 + (index % 4) * 0.5).astype("f4")
+
+
+def edges(name, libver, properties, **layout):
+    """Writes a file with one population of edges."""
+    with h5py.File(name, "w", libver=libver) as file:
+        file.attrs["magic"] = np.uint32(0x0A7A)
+        file.attrs["version"] = np.array([0, 1], "u4")
+        group = file.create_group("edges/E_to_I")
+        for column, values, population in (("source_node_id", source, "E"), ("target_node_id", target, "I")):
+            data = group.create_dataset(column, data=values, **layout)
+            data.attrs["node_population"] = population
+        group.create_dataset("edge_type_id", data=np.full(N, 100, "u4"), **layout)
+        group.create_dataset("edge_group_id", data=np.zeros(N, "u4"), **layout)
+        group.create_dataset("edge_group_index", data=index.astype("u8"), **layout)
+        inner = group.create_group("0")
+        for column, values in properties.items():
+            inner.create_dataset(column, data=values, **layout)
+
+
+edges("packed.h5", "earliest", {"syn_weight": weights, "delay": delays}, chunks=(16,), compression="gzip", shuffle=True)
+edges("counts.h5", "latest", {"nsyns": counts})
