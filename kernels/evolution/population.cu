@@ -19,31 +19,35 @@ extern "C" __global__ void shift_weights(unsigned int n, unsigned int shift, con
     if (i < n) shifted[i] = (signed char)clamp127((int)weights[i] << shift);
 }
 
-extern "C" __global__ void draw_signs(Draws d, TensorArgs t, unsigned int pairs, unsigned int words_per_pair, u64* __restrict__ words) {
+extern "C" __global__ void draw_signs(const Draws* __restrict__ draws, TensorArgs t, unsigned int pairs, unsigned int words_per_pair, u64* __restrict__ words) {
     const unsigned int word = blockIdx.x * blockDim.x + threadIdx.x, pair = blockIdx.y;
     if (word >= t.words || pair >= pairs) return;
+    const Draws d = *draws;
     words[(u64)pair * words_per_pair + t.first_word + word] = mix(mix(pair_seed(d, d.first_pair + pair), t.salt), word);
 }
 
-extern "C" __global__ void merge_full_rank(Draws d, TensorArgs t, unsigned int pairs, unsigned int n, const signed char* __restrict__ shifted, signed char* __restrict__ merged) {
+extern "C" __global__ void merge_full_rank(const Draws* __restrict__ draws, TensorArgs t, unsigned int pairs, unsigned int n, const signed char* __restrict__ shifted, signed char* __restrict__ merged) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x, pair = blockIdx.y;
     if (i >= t.len || pair >= pairs) return;
+    const Draws d = *draws;
     const int e = element(d.generator, mix(pair_seed(d, d.first_pair + pair), t.salt), i), w = shifted[t.start + i];
     merged[(u64)(2 * pair) * n + t.start + i] = (signed char)clamp127(w + e);
     merged[(u64)(2 * pair + 1) * n + t.start + i] = (signed char)clamp127(w - e);
 }
 
-extern "C" __global__ void draw_vectors(Draws d, TensorArgs t, unsigned int pairs, unsigned int n, unsigned int first, signed char* __restrict__ noise) {
+extern "C" __global__ void draw_vectors(const Draws* __restrict__ draws, TensorArgs t, unsigned int pairs, unsigned int n, unsigned int first, signed char* __restrict__ noise) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x, pair = blockIdx.y;
     if (i >= t.len || pair >= pairs) return;
+    const Draws d = *draws;
     const u64 seed = mix(pair_seed(d, d.first_pair + pair), t.salt);
     const int low = mix(seed, i / 64) >> (i % 64) & 1 ? 2 : -2;
     noise[(u64)pair * n + first + i] = (signed char)(d.is_low_rank ? low : element(d.generator, seed, i));
 }
 
-extern "C" __global__ void draw_text(Draws d, unsigned int pairs, unsigned int first, unsigned int sequences, unsigned int steps, u64 starts, const unsigned short* __restrict__ text, unsigned short* __restrict__ tokens, unsigned short* __restrict__ targets) {
+extern "C" __global__ void draw_text(const Draws* __restrict__ draws, unsigned int pairs, unsigned int first, unsigned int sequences, unsigned int steps, u64 starts, const unsigned short* __restrict__ text, unsigned short* __restrict__ tokens, unsigned short* __restrict__ targets) {
     const unsigned int at = blockIdx.x * blockDim.x + threadIdx.x, pair = blockIdx.y;
     if (at >= sequences * steps || pair >= pairs) return;
+    const Draws d = *draws;
     const u64 of_generation = mix(d.seed, d.generation);
     u64 state = d.is_shared ? of_generation : mix(of_generation, d.first_pair + pair);
     state += GOLDEN * (first + at / steps); // the draws before this sequence
@@ -174,7 +178,7 @@ extern "C" __global__ void mlp_rows(PassArgs p, MatrixArgs w, unsigned int rows,
 }
 
 // Cross entropy of each row in units of 2^-24 nat; with `adds` it is added to the sum of its member.
-extern "C" __global__ void loss_rows(PassArgs p, MatrixArgs w, unsigned int rows, unsigned int adds, unsigned int first_bias, const u64* __restrict__ signs, const signed char* __restrict__ noise, const float* __restrict__ biases, const signed char* __restrict__ y, const int* __restrict__ sums, const unsigned short* __restrict__ targets, u64* __restrict__ losses) {
+extern "C" __global__ void loss_rows(PassArgs p, MatrixArgs w, unsigned int rows, unsigned int adds, unsigned int first_bias, const Draws* __restrict__ draws, const u64* __restrict__ signs, const signed char* __restrict__ noise, const float* __restrict__ biases, const signed char* __restrict__ y, const int* __restrict__ sums, const unsigned short* __restrict__ targets, u64* __restrict__ losses) {
     const unsigned int row = warp_row();
     if (row >= rows) return;
     const Member m = member_of(p, signs, row);
@@ -192,6 +196,6 @@ extern "C" __global__ void loss_rows(PassArgs p, MatrixArgs w, unsigned int rows
     const float z = logit(targets[(u64)m.pair * p.rows + row % p.rows]);
     const float nats = exact::ln((float)sum / 1073741824.0f + 1e-9f) - (z - most);
     const i64 loss = (i64)rintf(nats * 16777216.0f);
-    if (adds) atomicAdd(&losses[m.index], (u64)loss);
+    if (adds) atomicAdd(&losses[(u64)2 * draws->first_pair + m.index], (u64)loss);
     else losses[row] = (u64)loss;
 }

@@ -12,10 +12,11 @@ __device__ inline void add_sum(i64* z, i64 sum) {
 }
 
 // A thread per element of a tensor: sum over pairs of weight times full-rank perturbation.
-extern "C" __global__ void sum_full_rank(Draws d, TensorArgs t, unsigned int pairs, const i64* __restrict__ pair_weights, i64* __restrict__ z) {
+extern "C" __global__ void sum_full_rank(const Draws* __restrict__ draws, TensorArgs t, unsigned int pairs, const i64* __restrict__ pair_weights, i64* __restrict__ z) {
     __shared__ u64 seeds[PAIRS];
     __shared__ i64 weights[PAIRS];
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x, from = blockIdx.y * PAIRS;
+    const Draws d = *draws;
     if (threadIdx.x < PAIRS && from + threadIdx.x < pairs) {
         seeds[threadIdx.x] = mix(pair_seed(d, d.first_pair + from + threadIdx.x), t.salt);
         weights[threadIdx.x] = pair_weights[d.first_pair + from + threadIdx.x];
@@ -29,10 +30,10 @@ extern "C" __global__ void sum_full_rank(Draws d, TensorArgs t, unsigned int pai
 
 // A thread per four columns of a row of a matrix, or per column if their number is not a multiple of four: sum over pairs of weight
 // times low-rank perturbation.
-extern "C" __global__ void sum_low_rank(Draws d, TensorArgs t, unsigned int pairs, unsigned int rank, unsigned int words_per_pair, const u64* __restrict__ words, const i64* __restrict__ pair_weights, i64* __restrict__ z) {
+extern "C" __global__ void sum_low_rank(const Draws* __restrict__ draws, TensorArgs t, unsigned int pairs, unsigned int rank, unsigned int words_per_pair, const u64* __restrict__ words, const i64* __restrict__ pair_weights, i64* __restrict__ z) {
     __shared__ i64 weights[PAIRS];
     const unsigned int group = t.columns % 4 == 0 ? 4 : 1, i = (blockIdx.x * blockDim.x + threadIdx.x) * group, from = blockIdx.y * PAIRS;
-    if (threadIdx.x < PAIRS && from + threadIdx.x < pairs) weights[threadIdx.x] = pair_weights[d.first_pair + from + threadIdx.x];
+    if (threadIdx.x < PAIRS && from + threadIdx.x < pairs) weights[threadIdx.x] = pair_weights[draws->first_pair + from + threadIdx.x];
     __syncthreads();
     if (i >= t.len) return;
     const unsigned int row = i / t.columns, column = i % t.columns, rows = t.len / t.columns;
@@ -53,9 +54,10 @@ extern "C" __global__ void sum_low_rank(Draws d, TensorArgs t, unsigned int pair
 }
 
 // A thread per element of a vector: sum over pairs of weight times perturbation.
-extern "C" __global__ void sum_vector_signs(Draws d, TensorArgs t, unsigned int pairs, const i64* __restrict__ pair_weights, i64* __restrict__ z) {
+extern "C" __global__ void sum_vector_signs(const Draws* __restrict__ draws, TensorArgs t, unsigned int pairs, const i64* __restrict__ pair_weights, i64* __restrict__ z) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= t.len) return;
+    const Draws d = *draws;
     i64 sum = 0;
     for (unsigned int pair = blockIdx.y * PAIRS; pair < min(pairs, (blockIdx.y + 1) * PAIRS); ++pair) {
         const u64 word = mix(mix(pair_seed(d, d.first_pair + pair), t.salt), i / 64);
@@ -95,9 +97,10 @@ extern "C" __global__ void update_roots(unsigned int n, const u64* __restrict__ 
     counts[2 * i] = counts[2 * i + 1] = 0;
 }
 
-// A thread per element: changes the weights of a tensor. Counts changed weights, and weights at their limit.
-extern "C" __global__ void update_weights(StepArgs s, TensorArgs t, const i64* __restrict__ z, const float* __restrict__ roots, const unsigned char* __restrict__ frozen, float* __restrict__ shadows, signed char* __restrict__ weights, float* __restrict__ first, float* __restrict__ second, u64* __restrict__ counts) {
+// A thread per element: changes the weights of a tensor, by the step of matrices or that of vectors. Counts changed weights, and weights at their limit.
+extern "C" __global__ void update_weights(const StepArgs* __restrict__ steps, TensorArgs t, const i64* __restrict__ z, const float* __restrict__ roots, const unsigned char* __restrict__ frozen, float* __restrict__ shadows, signed char* __restrict__ weights, float* __restrict__ first, float* __restrict__ second, u64* __restrict__ counts) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const StepArgs s = steps[t.is_vector];
     unsigned int has_changed = 0, is_saturated = 0;
     // Each bias of a gate belongs to a layer of its own.
     const bool is_kept = i >= t.len || frozen[t.layer == GATE_BIASES ? 1 + i : t.layer] || t.is_fixed;

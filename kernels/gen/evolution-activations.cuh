@@ -10,22 +10,21 @@
 // Rows of the unperturbed model; their inputs are added to weighted sums.
 struct alignas(4) InputRowsArgs {
     unsigned int pairs; // Number of pairs
-    unsigned int first_pair; // First of these pairs in the population
     unsigned int rows; // Rows of each pair
     unsigned int first_row; // Row of the pair with which they begin
     unsigned int words; // Words of signs of each pair
 };
-static_assert(sizeof(InputRowsArgs) == 20, "InputRowsArgs: size");
+static_assert(sizeof(InputRowsArgs) == 16, "InputRowsArgs: size");
 
 // Adds the perturbation to the sums of a product, a thread per sum; rows are `stride` sums apart. Items: sums.
 extern "C" __global__ void __launch_bounds__(256, 1) perturb_sums(PassArgs p, MatrixArgs w, unsigned int rows, unsigned int stride, const unsigned long long* __restrict__ signs, int* __restrict__ sums);
 
 // Adds the weighted products of signs and inputs to the sums of a matrix, a thread per weight. Items: weights.
-extern "C" __global__ void __launch_bounds__(256, 1) sum_inputs(InputRowsArgs r, TensorArgs t, const unsigned long long* __restrict__ signs, const long long* __restrict__ pair_weights, const signed char* __restrict__ x, long long* __restrict__ z);
+extern "C" __global__ void __launch_bounds__(256, 1) sum_inputs(InputRowsArgs r, const Draws* __restrict__ draws, TensorArgs t, const unsigned long long* __restrict__ signs, const long long* __restrict__ pair_weights, const signed char* __restrict__ x, long long* __restrict__ z);
 
 // Adds the weighted signs of the embedding to the rows of their tokens, a thread per feature. Items: features.
-extern "C" __global__ void __launch_bounds__(256, 1) sum_embeddings(InputRowsArgs r, TensorArgs t, const unsigned long long* __restrict__ signs, const long long* __restrict__ pair_weights, const unsigned short* __restrict__ tokens, long long* __restrict__ z);
+extern "C" __global__ void __launch_bounds__(256, 1) sum_embeddings(InputRowsArgs r, const Draws* __restrict__ draws, TensorArgs t, const unsigned long long* __restrict__ signs, const long long* __restrict__ pair_weights, const unsigned short* __restrict__ tokens, long long* __restrict__ z);
 
 // Adds the weighted signs of a matrix to the sums of a vector that is added to its outputs, a thread per element. The element
 // repeats after `period` rows. Items: elements.
-extern "C" __global__ void __launch_bounds__(256, 1) sum_outputs(InputRowsArgs r, TensorArgs t, unsigned int outputs, unsigned int period, unsigned int start, const unsigned long long* __restrict__ signs, const long long* __restrict__ pair_weights, long long* __restrict__ z);
+extern "C" __global__ void __launch_bounds__(256, 1) sum_outputs(InputRowsArgs r, const Draws* __restrict__ draws, TensorArgs t, unsigned int outputs, unsigned int period, unsigned int start, const unsigned long long* __restrict__ signs, const long long* __restrict__ pair_weights, long long* __restrict__ z);

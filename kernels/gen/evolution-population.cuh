@@ -11,17 +11,17 @@
 extern "C" __global__ void __launch_bounds__(256, 1) shift_weights(unsigned int n, unsigned int shift, const signed char* __restrict__ weights, signed char* __restrict__ shifted);
 
 // Draws the signs of a matrix, a thread per word. Items: words.
-extern "C" __global__ void __launch_bounds__(256, 1) draw_signs(Draws d, TensorArgs t, unsigned int pairs, unsigned int words_per_pair, unsigned long long* __restrict__ words);
+extern "C" __global__ void __launch_bounds__(256, 1) draw_signs(const Draws* __restrict__ draws, TensorArgs t, unsigned int pairs, unsigned int words_per_pair, unsigned long long* __restrict__ words);
 
 // Adds full-rank perturbations to the weights of both members of pairs, a thread per weight of a pair. Items:
 // weights of a pair.
-extern "C" __global__ void __launch_bounds__(256, 1) merge_full_rank(Draws d, TensorArgs t, unsigned int pairs, unsigned int n, const signed char* __restrict__ shifted, signed char* __restrict__ merged);
+extern "C" __global__ void __launch_bounds__(256, 1) merge_full_rank(const Draws* __restrict__ draws, TensorArgs t, unsigned int pairs, unsigned int n, const signed char* __restrict__ shifted, signed char* __restrict__ merged);
 
 // Draws the perturbation of a vector, a thread per element. Items: elements.
-extern "C" __global__ void __launch_bounds__(256, 1) draw_vectors(Draws d, TensorArgs t, unsigned int pairs, unsigned int n, unsigned int first, signed char* __restrict__ noise);
+extern "C" __global__ void __launch_bounds__(256, 1) draw_vectors(const Draws* __restrict__ draws, TensorArgs t, unsigned int pairs, unsigned int n, unsigned int first, signed char* __restrict__ noise);
 
 // Copies the sequences of pairs and their targets from the text, a thread per token. Items: tokens.
-extern "C" __global__ void __launch_bounds__(256, 1) draw_text(Draws d, unsigned int pairs, unsigned int first, unsigned int sequences, unsigned int steps, unsigned long long starts, const unsigned short* __restrict__ text, unsigned short* __restrict__ tokens, unsigned short* __restrict__ targets);
+extern "C" __global__ void __launch_bounds__(256, 1) draw_text(const Draws* __restrict__ draws, unsigned int pairs, unsigned int first, unsigned int sequences, unsigned int steps, unsigned long long starts, const unsigned short* __restrict__ text, unsigned short* __restrict__ tokens, unsigned short* __restrict__ targets);
 
 // Embeds tokens with the perturbation of their member, a warp per row. Items: tokens.
 extern "C" __global__ void __launch_bounds__(256, 1) embed_rows(PassArgs p, MatrixArgs w, unsigned int rows, unsigned int stride, const unsigned long long* __restrict__ signs, const signed char* __restrict__ weights, const unsigned short* __restrict__ tokens, signed char* __restrict__ y);
@@ -39,4 +39,4 @@ extern "C" __global__ void __launch_bounds__(256, 1) gelu_rows(PassArgs p, Matri
 extern "C" __global__ void __launch_bounds__(256, 1) mlp_rows(PassArgs p, MatrixArgs w, unsigned int rows, const unsigned long long* __restrict__ signs, const int* __restrict__ along, const int* __restrict__ sums, signed char* __restrict__ x, signed char* __restrict__ y);
 
 // Computes the cross entropy, a warp per row. Items: tokens.
-extern "C" __global__ void __launch_bounds__(256, 1) loss_rows(PassArgs p, MatrixArgs w, unsigned int rows, unsigned int adds, unsigned int first_bias, const unsigned long long* __restrict__ signs, const signed char* __restrict__ noise, const float* __restrict__ biases, const signed char* __restrict__ y, const int* __restrict__ sums, const unsigned short* __restrict__ targets, unsigned long long* __restrict__ losses);
+extern "C" __global__ void __launch_bounds__(256, 1) loss_rows(PassArgs p, MatrixArgs w, unsigned int rows, unsigned int adds, unsigned int first_bias, const Draws* __restrict__ draws, const unsigned long long* __restrict__ signs, const signed char* __restrict__ noise, const float* __restrict__ biases, const signed char* __restrict__ y, const int* __restrict__ sums, const unsigned short* __restrict__ targets, unsigned long long* __restrict__ losses);

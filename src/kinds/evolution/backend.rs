@@ -93,6 +93,9 @@ pub trait Backend: language::Backend {
     /// Appends to `out` the statistics of the generations that [`take_stats`](language::Backend::take_stats) has
     /// reported since the last call, oldest first. Fails if the device fails.
     fn take_generations(&mut self, out: &mut Vec<GenerationStats>) -> Result<(), SimError>;
+    /// Sets whether launches are captured as graphs, for measurements; results do not depend on it. Backends without launches ignore
+    /// it.
+    fn set_capturing(&mut self, _is_capturing: bool) {}
     /// Returns the running mean square of Z of each tensor; `None` before the first generation. Fails if the device fails.
     fn mean_squares(&self) -> Result<Vec<Option<f32>>, SimError>;
     /// Sets the running mean squares. Fails if the device fails.

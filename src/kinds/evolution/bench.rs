@@ -8,6 +8,7 @@
 //! | `rank1` | the preset Rank 1 on a GPU |
 //! | `p1-seed` | the published program (P1), with its noise, bit for bit; attention in chunk form; on a GPU only |
 //! | `p1-popcount`, `p1-rank1` | `p1-seed` with noise of set bits, and of rank 1; on a GPU only |
+//! | `launches-nano`, `launches-rank1`, … | a case whose launches are not captured as graphs; on a GPU only |
 //!
 //! No multiplication by a weight of 0 is skipped. A time covers whole generations, from the draws to the end of the
 //! update on the device.
@@ -66,28 +67,38 @@ struct Case {
     vocab: usize,
     on_gpu_only: bool,
     set: &'static [&'static str],
+    /// Whether launches are captured as graphs.
+    is_captured: bool,
 }
 
-const NANO: Case = Case { name: "nano", preset: "Nano", vocab: 65, on_gpu_only: false, set: &[] };
+const NANO: Case = Case { name: "nano", preset: "Nano", vocab: 65, on_gpu_only: false, set: &[], is_captured: true };
 const P1: Case = Case {
     name: "p1-seed",
     preset: "Published program (P1)",
     vocab: 256,
     on_gpu_only: true,
     set: &["model.attention=Efla(form: Chunk)"],
+    is_captured: true,
 };
+const RANK1: Case = Case { name: "rank1", preset: "Rank 1", on_gpu_only: true, ..NANO };
+const P1_RANK1: Case =
+    Case { name: "p1-rank1", set: &["model.attention=Efla(form: Chunk)", "strategy.noise=LowRank(rank: 1)"], ..P1 };
 const CASES: &[Case] = &[
     NANO,
     Case { name: "nano-full-rank", set: &["strategy.noise=FullRank"], ..NANO },
     Case { name: "nano-activations", set: &["strategy.noise=Activations"], ..NANO },
-    Case { name: "rank1", preset: "Rank 1", on_gpu_only: true, ..NANO },
+    RANK1,
     P1,
     Case {
         name: "p1-popcount",
         set: &["model.attention=Efla(form: Chunk)", "strategy.noise=FullRank(generator: Popcount)"],
         ..P1
     },
-    Case { name: "p1-rank1", set: &["model.attention=Efla(form: Chunk)", "strategy.noise=LowRank(rank: 1)"], ..P1 },
+    P1_RANK1,
+    Case { name: "launches-nano", on_gpu_only: true, is_captured: false, ..NANO },
+    Case { name: "launches-rank1", is_captured: false, ..RANK1 },
+    Case { name: "launches-p1-seed", is_captured: false, ..P1 },
+    Case { name: "launches-p1-rank1", is_captured: false, ..P1_RANK1 },
 ];
 
 /// Minimum duration of a repeat, seconds.
@@ -131,6 +142,7 @@ fn measure(case: &Case, options: &BenchOptions, progress: &Progress) -> Result<B
     let network = Network::new(&params, case.vocab)?;
     let layout = Arc::new(Layout::new(&network.sizes)?);
     let mut backend = start_backend(&params, network, &layout, &options.device)?;
+    backend.set_capturing(case.is_captured);
     backend.write(StateBuffer::Weights, 0, EvolutionKind::init(&network, &layout, 1).values())?;
     // The text has fewer characters than the vocabulary; that does not change the time.
     let source = Source::Grammar { style: Style::Harbour, n_bytes: 200_000, seed: 1, languages: 0..1 };

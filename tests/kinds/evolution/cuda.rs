@@ -4,7 +4,8 @@ use crate::{device::gpu, settings};
 use neuropil::{
     gpu::Pass,
     kinds::{Model, evolution::probes},
-    sim::{BuildContext, Device, Frame, Progress, Reading, Snapshot, Tap},
+    params::path,
+    sim::{BuildContext, Device, Effect, Frame, Progress, Reading, Snapshot, Tap},
 };
 
 const SMALL: &[&str] = &[
@@ -99,4 +100,33 @@ fn cuda_continues_what_the_cpu_began() {
     second.load(&first.save().expect("a state")).expect("it is loaded");
     second.advance(6, &mut Pass::default()).expect("it runs");
     assert_eq!(second.digest(0), whole.digest(0));
+}
+
+/// Launches are captured from the second run on: edits must change them, or capture them again.
+#[test]
+fn edits_of_captured_generations_have_the_results_of_the_cpu() {
+    const EDITS: [&str; 7] = [
+        "strategy.learning_rate=0.3",
+        "strategy.noise=LowRank(rank: 2)",
+        "strategy.clip=1",
+        "strategy.sigma_shift=2",
+        "strategy.sequences=2",
+        "strategy.noise=FullRank(generator: Popcount)",
+        "strategy.noise=Activations",
+    ];
+    let Some(gpu) = gpu() else { return };
+    let model = settings::model("evolution", SMALL);
+    let context = BuildContext { seed: 7, ..BuildContext::default() };
+    let [cpu, cuda] = [Device::Cpu { threads: 2 }, Device::Cuda(gpu)].map(|on| {
+        let mut sim = model.build(&context, &on, &Progress::default()).expect("it is built");
+        sim.advance(3, &mut Pass::default()).expect("it runs");
+        EDITS.map(|edit| {
+            let change = path::parse(sim.params().expect("parameters"), edit).expect("a parameter");
+            assert_eq!(sim.set(&change).expect("it is set"), Effect::Applied, "{edit}");
+            sim.advance(3, &mut Pass::default()).expect("it runs");
+            sim.digest(0).hash
+        })
+    });
+    let first = EDITS.iter().zip(cpu.iter().zip(&cuda)).find(|(_, (cpu, cuda))| cpu != cuda);
+    assert_eq!(first, None);
 }

@@ -2,8 +2,8 @@
 
 use super::{
     kernels::{
-        ActivationKernels, InputRowsArgs, MatrixArgs, PassArgs, PerturbSums, SumEmbeddings, SumInputs, SumOutputs,
-        TensorArgs,
+        ActivationKernels, Draws, InputRowsArgs, MatrixArgs, PassArgs, PerturbSums, SumEmbeddings, SumInputs,
+        SumOutputs, TensorArgs,
     },
     rows::Rows,
 };
@@ -43,6 +43,8 @@ pub struct InputSums<'a> {
     pub tensors: &'a [TensorArgs],
     /// Rows of the pass.
     pub rows: InputRowsArgs,
+    /// Draws of the pairs.
+    pub draws: &'a Slice<Draws>,
     /// Weights of the pairs, in units of 2^-20.
     pub pair_weights: &'a Slice<i64>,
     /// Sums of all tensors.
@@ -64,8 +66,12 @@ impl InputSums<'_> {
         x: &Slice<i8>,
     ) -> Result<(), GpuError> {
         let t = self.tensors[self.sizes.index(role, layer)];
-        let (grid, r) = (self.grid(t.len, PAIRS), self.rows);
-        SumInputs { r, t, signs, pair_weights: self.pair_weights, x, z: self.z }.launch(self.kernels, pass, grid)?;
+        let (grid, r, draws) = (self.grid(t.len, PAIRS), self.rows, self.draws);
+        SumInputs { r, draws, t, signs, pair_weights: self.pair_weights, x, z: self.z }.launch(
+            self.kernels,
+            pass,
+            grid,
+        )?;
         let Sizes { vocabulary, width, steps, .. } = self.sizes;
         let (vector, outputs, period, offset) = match role {
             Role::Input => (Vector::Positions, width, steps, 0),
@@ -76,13 +82,17 @@ impl InputSums<'_> {
         let of_vector = self.tensors[self.tensors.len() - Vector::ALL.len() + vector as usize];
         let (outputs, period, start) = (outputs as u32, period as u32, of_vector.start + offset as u32);
         let (grid, pair_weights) = (self.grid(period * outputs, PAIRS), self.pair_weights);
-        SumOutputs { r, t, outputs, period, start, signs, pair_weights, z: self.z }.launch(self.kernels, pass, grid)
+        SumOutputs { r, draws, t, outputs, period, start, signs, pair_weights, z: self.z }.launch(
+            self.kernels,
+            pass,
+            grid,
+        )
     }
 
     /// Adds the embeddings of tokens. Fails if the device fails.
     pub fn add_embeddings(&mut self, pass: &mut Pass, signs: &Slice<u64>, tokens: &Slice<u16>) -> Result<(), GpuError> {
         let (t, r) = (self.tensors[self.sizes.index(Role::Embedding, 0)], self.rows);
-        let (grid, pair_weights) = (self.grid(r.rows * t.columns, 1), self.pair_weights);
-        SumEmbeddings { r, t, signs, pair_weights, tokens, z: self.z }.launch(self.kernels, pass, grid)
+        let (grid, pair_weights, draws) = (self.grid(r.rows * t.columns, 1), self.pair_weights, self.draws);
+        SumEmbeddings { r, draws, t, signs, pair_weights, tokens, z: self.z }.launch(self.kernels, pass, grid)
     }
 }

@@ -1,52 +1,51 @@
 //! Backend of the simulation on a GPU.
 
 use super::{
-    activations::InputSums,
-    forward::{Forward, Losses},
-    kernels::{Draws, InputRowsArgs, ShapingKernels, ShiftWeights, TensorArgs, UpdateKernels},
+    forward::Forward,
+    generation::Captured,
+    kernels::{ShapingKernels, UpdateKernels},
     memory::{State, Work, WorkSizes, state_sizes},
-    rows::Rows,
-    shaping::shape,
-    update::Update,
 };
 use crate::{
     data::text::Corpus,
-    gpu::{Buf, Gpu, Grid, KernelFacts, Mark, Pass, Place},
+    gpu::{Buf, Gpu, KernelFacts, Pass, Place},
     kinds::{
         evolution::{
             backend::{
                 self as evolution, Batch, Counters, Decoder, GenerationInput, GenerationStats, Outcome, Site,
                 StateBuffer, StepStats, TextModel,
             },
-            choices::{Generator, TextChoice},
             cpu::decoder::{Copied, Decoding, Model},
             model::{Vector, Weights},
             network::Network,
-            strategy::{Course, NoiseForm, Settings, TensorChange, ternary_of},
+            strategy::{Course, Settings, ternary_of},
         },
-        language::{backend as language, cpu::text_copy::TextCopy},
+        language::{backend as language, cpu::text_copy::TextCopy, cuda::captures::Captures},
     },
     nn::parameters::{ParameterMap, View},
     sim::{Buffers as _, Execution, MemoryReport, Progress, SimError},
 };
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, OnceLock},
-};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A population on a GPU.
 pub struct CudaBackend {
-    gpu: Arc<Gpu>,
-    network: Network,
-    map: Arc<ParameterMap>,
+    /// Captured launches; declared first, so that they are dropped before the buffers that they reference.
+    pub(super) captures: Captures<Captured>,
+    /// Settings with which `captures` were made.
+    captured: Option<Settings>,
+    /// Whether launches are captured.
+    pub(super) is_capturing: bool,
+    pub(super) gpu: Arc<Gpu>,
+    pub(super) network: Network,
+    pub(super) map: Arc<ParameterMap>,
     pub(super) forward: Forward,
-    shaping: ShapingKernels,
-    kernels: UpdateKernels,
+    pub(super) shaping: ShapingKernels,
+    pub(super) kernels: UpdateKernels,
     pub(super) state: State,
     work: Option<Work>,
-    text: Option<(u64, Buf<u16>)>,
+    pub(super) text: Option<(u64, Buf<u16>)>,
     n_pairs: usize,
-    updates: u64,
+    pub(super) updates: u64,
     partial: Option<Partial>,
     waiting: Vec<GenerationStats>,
     collected: Vec<GenerationStats>,
@@ -79,6 +78,9 @@ impl CudaBackend {
         state.lengths.write(&lengths)?;
         state.mean_squares.write(&vec![-1.0; lengths.len()])?;
         Ok(Self {
+            captures: Captures::default(),
+            captured: None,
+            is_capturing: true,
             forward: Forward::new(gpu, network, &map)?,
             shaping: ShapingKernels::load(gpu)?,
             kernels: UpdateKernels::load(gpu)?,
@@ -100,10 +102,23 @@ impl CudaBackend {
     /// Returns the workspace for the settings, allocated anew if they differ.
     fn workspace(&mut self, settings: &Settings) -> Result<Work, SimError> {
         let sizes = WorkSizes::of(&self.network.sizes, self.map.len(), settings, self.n_pairs);
+        if self.captured != Some(*settings) || self.work.as_ref().is_none_or(|work| work.sizes != sizes) {
+            self.forget()?;
+        }
+        self.captured = Some(*settings);
         match self.work.take().filter(|work| work.sizes == sizes) {
             Some(work) => Ok(work),
             None => Ok(Work::allocate(&self.gpu, &sizes)?),
         }
+    }
+
+    /// Drops the captured launches, after the device has finished them. Fails if the device fails.
+    fn forget(&mut self) -> Result<(), SimError> {
+        if self.captured.take().is_some() {
+            self.gpu.synchronize()?;
+            self.captures.forget(None);
+        }
+        Ok(())
     }
 
     /// Copies the training part of a text to the device unless it is there.
@@ -114,142 +129,9 @@ impl CudaBackend {
         let Some(tokens) = text.narrow() else {
             return Err(SimError::Input("the vocabulary has more than 65,536 tokens".to_owned()));
         };
+        self.forget()?;
         self.text = None;
         self.text = Some((text.hash, Buf::from_slice(&self.gpu, "text", &tokens[text.train()])?));
-        Ok(())
-    }
-
-    fn draws(&self, input: &GenerationInput<'_>) -> Draws {
-        let generator = match input.settings.noise {
-            NoiseForm::FullRank(generator) => generator,
-            NoiseForm::LowRank(_) | NoiseForm::Activations => Generator::SumOfFour,
-        };
-        Draws {
-            seed: input.settings.seed,
-            generation: input.number,
-            first_pair: 0,
-            generator: generator as u32,
-            is_low_rank: matches!(input.settings.noise, NoiseForm::LowRank(_)).into(),
-            is_shared: (input.settings.texts == TextChoice::Shared).into(),
-        }
-    }
-
-    /// Evaluates the pairs that are missing. Returns the number of evaluated pairs, fewer than all if stopped.
-    fn evaluate_pairs(
-        &mut self,
-        input: &GenerationInput<'_>,
-        (first, tensors): (usize, &[TensorArgs]),
-        work: &mut Work,
-        pass: &mut Pass,
-    ) -> Result<usize, SimError> {
-        let GenerationInput { settings, course, .. } = *input;
-        let (steps, n) = (self.network.sizes.steps, self.map.len() as u32);
-        let (weights, shifted) = (&self.state.weights, &mut self.state.shifted);
-        ShiftWeights { n, shift: course.shift, weights, shifted }.launch(
-            self.forward.population(),
-            pass,
-            Grid::Threads(n),
-        )?;
-        let Some((_, text)) = &self.text else { return Ok(first) };
-        let mut in_flight: VecDeque<Mark> = VecDeque::new();
-        let mut done = first;
-        while done < course.pairs {
-            if pass.is_stopping() {
-                break;
-            }
-            if in_flight.len() > 1 {
-                in_flight.pop_front().map_or(Ok(()), |mark| mark.wait())?;
-            }
-            let pairs = work.sizes.pairs.min(course.pairs - done);
-            let draws = Draws { first_pair: done as u32, ..self.draws(input) };
-            self.forward.draw_noise(pass, (draws, pairs), tensors, &self.state.shifted, work)?;
-            for at in (0..settings.sequences).step_by(work.sizes.sequences) {
-                let sequences = work.sizes.sequences.min(settings.sequences - at);
-                self.forward.draw_text(pass, (draws, pairs), (at, sequences), text, work)?;
-                let rows = Rows {
-                    members: 2 * pairs,
-                    per_member: sequences * steps,
-                    perturbed: Some((settings.noise, course.shift)),
-                    of_pair: settings.sequences * steps,
-                    first_row: at * steps,
-                    per_pair: 2,
-                };
-                let mut of_members = self.state.losses.part_mut(2 * done..2 * (done + pairs))?;
-                let weights = (&*self.state.shifted, &*self.state.shadows);
-                self.forward.losses(pass, rows, weights, work, (Losses::Members(&mut of_members), None))?;
-            }
-            in_flight.push_back(Mark::now(&self.gpu)?);
-            done += pairs;
-        }
-        Ok(done)
-    }
-
-    /// Changes the weights by the losses of all pairs.
-    fn update(
-        &mut self,
-        input: &GenerationInput<'_>,
-        tensors: &[TensorArgs],
-        work: &mut Work,
-        pass: &mut Pass,
-    ) -> Result<GenerationStats, SimError> {
-        let GenerationInput { settings, course, .. } = *input;
-        shape(&self.shaping, pass, (settings, course.pairs), &mut self.state)?;
-        self.state.z.clear()?;
-        let steps = settings.steps(course, self.updates + 1);
-        let update = Update { settings, draws: self.draws(input), pairs: course.pairs, steps, tensors };
-        for first in (0..update.pairs).step_by(work.sizes.pairs) {
-            let n = work.sizes.pairs.min(update.pairs - first);
-            if settings.noise == NoiseForm::Activations {
-                self.add_inputs(&update, (first, n), work, pass)?;
-            } else {
-                update.add(pass, (&self.forward, &self.kernels), (first, n), (&mut self.state, work))?;
-            }
-        }
-        update.apply(pass, &self.kernels, &mut self.state)?;
-        let losses = self.state.losses.read_range(0..2 * course.pairs)?;
-        let losses: Vec<[i64; 2]> =
-            losses.chunks_exact(2).map(|pair| [pair[0].cast_signed(), pair[1].cast_signed()]).collect();
-        let (counts, roots) = (self.state.counts.read()?, self.state.roots.read()?);
-        let change =
-            |(counts, root): (&[u64], &f32)| TensorChange { changed: counts[0], saturated: counts[1], rms: *root };
-        let changes = counts.chunks_exact(2).zip(&roots).map(change).collect();
-        Ok(GenerationStats::new(&losses, settings.sequences * self.network.sizes.steps, changes))
-    }
-
-    /// Adds the inputs of the unperturbed model on the texts of pairs `first..first + n`, times the signs of the pairs' activations, to
-    /// the sums.
-    fn add_inputs(
-        &mut self,
-        update: &Update<'_>,
-        (first, n): (usize, usize),
-        work: &mut Work,
-        pass: &mut Pass,
-    ) -> Result<(), SimError> {
-        let Some((_, text)) = &self.text else { return Ok(()) };
-        let (steps, settings) = (self.network.sizes.steps, update.settings);
-        let draws = (Draws { first_pair: first as u32, ..update.draws }, n);
-        self.forward.draw_noise(pass, draws, update.tensors, &self.state.shifted, work)?;
-        for at in (0..settings.sequences).step_by(work.sizes.sequences) {
-            let sequences = work.sizes.sequences.min(settings.sequences - at);
-            self.forward.draw_text(pass, draws, (at, sequences), text, work)?;
-            let rows = Rows::unperturbed(n, sequences * steps);
-            let mut inputs = InputSums {
-                kernels: self.forward.activations(),
-                sizes: self.network.sizes,
-                tensors: update.tensors,
-                rows: InputRowsArgs {
-                    pairs: n as u32,
-                    first_pair: first as u32,
-                    rows: (sequences * steps) as u32,
-                    first_row: (at * steps) as u32,
-                    words: work.sizes.words as u32,
-                },
-                pair_weights: &self.state.pair_weights,
-                z: &mut self.state.z,
-            };
-            let weights = (&*self.state.weights, &*self.state.shadows);
-            self.forward.losses(pass, rows, weights, work, (Losses::Rows, Some(&mut inputs)))?;
-        }
         Ok(())
     }
 
@@ -315,6 +197,10 @@ impl evolution::Backend for CudaBackend {
     fn take_generations(&mut self, out: &mut Vec<GenerationStats>) -> Result<(), SimError> {
         out.append(&mut self.collected);
         Ok(())
+    }
+
+    fn set_capturing(&mut self, is_capturing: bool) {
+        self.is_capturing = is_capturing;
     }
 
     fn mean_squares(&self) -> Result<Vec<Option<f32>>, SimError> {

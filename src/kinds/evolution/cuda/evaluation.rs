@@ -28,7 +28,7 @@ impl CudaBackend {
                 work.tokens.write_at(0, &narrow)?;
                 work.targets.write_at(0, &known)?;
                 let rows = Rows::unperturbed(1, tokens.len());
-                let weights = (&*self.state.weights, &*self.state.shadows);
+                let weights = (&*self.state.weights, &*self.state.shadows, &*self.state.draws);
                 self.forward.losses(pass, rows, weights, work, (Losses::Rows, None))?;
                 let units = work.row_losses.read_range(0..tokens.len())?;
                 for ((loss, units), target) in losses[at..].iter_mut().zip(units).zip(targets) {

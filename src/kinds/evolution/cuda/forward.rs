@@ -38,7 +38,7 @@ pub struct Forward {
 
 /// Destination of the losses of rows.
 pub enum Losses<'a> {
-    /// Sums of members, to which the losses of their rows are added.
+    /// Sums of all members, to which the losses of their rows are added.
     Members(&'a mut Slice<u64>),
     /// The workspace, which receives one loss per row.
     Rows,
@@ -101,7 +101,7 @@ impl Forward {
     pub fn draw_noise(
         &self,
         pass: &mut Pass,
-        (draws, pairs): (Draws, usize),
+        (draws, pairs): (&Slice<Draws>, usize),
         tensors: &[TensorArgs],
         shifted: &Slice<i8>,
         work: &mut Work,
@@ -118,7 +118,7 @@ impl Forward {
             }
             if t.is_vector != 0 {
                 let launch = DrawVectors {
-                    d: draws,
+                    draws,
                     t,
                     pairs: n,
                     n: n_vectors as u32,
@@ -129,10 +129,10 @@ impl Forward {
                 vector += 1;
             } else if t.words > 0 {
                 let words = &mut work.signs;
-                DrawSigns { d: draws, t, pairs: n, words_per_pair, words }.launch(k, pass, grid(t.words))?;
+                DrawSigns { draws, t, pairs: n, words_per_pair, words }.launch(k, pass, grid(t.words))?;
             } else {
                 let (n_all, merged) = (self.map.len() as u32, &mut work.merged);
-                MergeFullRank { d: draws, t, pairs: n, n: n_all, shifted, merged }.launch(k, pass, grid(t.len))?;
+                MergeFullRank { draws, t, pairs: n, n: n_all, shifted, merged }.launch(k, pass, grid(t.len))?;
             }
         }
         Ok(())
@@ -142,7 +142,7 @@ impl Forward {
     pub fn draw_text(
         &self,
         pass: &mut Pass,
-        (draws, pairs): (Draws, usize),
+        (draws, pairs): (&Slice<Draws>, usize),
         (first, sequences): (usize, usize),
         text: &Slice<u16>,
         work: &mut Work,
@@ -153,7 +153,7 @@ impl Forward {
         let grid =
             Grid::Blocks { blocks: [items.div_ceil(256), pairs as u32, 1], threads: [256, 1, 1], shared_bytes: 0 };
         let launch = DrawText {
-            d: draws,
+            draws,
             pairs: pairs as u32,
             first: first as u32,
             sequences: sequences as u32,
@@ -211,12 +211,12 @@ impl Forward {
 
     /// Computes the losses of rows, whose tokens, targets and noise are in the workspace. `shared` holds the weights of
     /// all members, unless each has merged weights in the workspace; `shadows` holds the vectors. `inputs` receives the
-    /// inputs of all matrices. Fails if the device fails.
+    /// inputs of all matrices. `draws` holds the first pair of the members. Fails if the device fails.
     pub fn losses(
         &self,
         pass: &mut Pass,
         rows: Rows,
-        (shared, shadows): (&Slice<i8>, &Slice<f32>),
+        (shared, shadows, draws): (&Slice<i8>, &Slice<f32>, &Slice<Draws>),
         work: &mut Work,
         (losses, mut inputs): (Losses<'_>, Option<&mut InputSums<'_>>),
     ) -> Result<(), OpError> {
@@ -338,6 +338,7 @@ impl Forward {
             rows: n32,
             adds,
             first_bias: first[0] as u32,
+            draws,
             signs,
             noise,
             biases: &biases,

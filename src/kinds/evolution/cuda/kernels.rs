@@ -104,13 +104,13 @@ device_struct! {
 }
 
 device_struct! {
-    /// Draws of a generation.
+    /// Draws of the pairs of a launch. Kernels read them from memory, so that captured launches serve all groups of pairs.
     pub struct Draws {
         /// Seed of the run
         seed: u64,
         /// Number of the generation
         generation: u64,
-        /// First pair of this launch
+        /// First pair
         first_pair: u32,
         /// Generator of full-rank perturbations
         generator: u32,
@@ -182,20 +182,20 @@ kernels! {
 
         /// Draws the signs of a matrix, a thread per word. Items: words.
         #[block(256)]
-        fn draw_signs as DrawSigns(d: Size<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, words_per_pair: Size<u32>, words: InOut<u64>);
+        fn draw_signs as DrawSigns(draws: In<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, words_per_pair: Size<u32>, words: InOut<u64>);
 
         /// Adds full-rank perturbations to the weights of both members of pairs, a thread per weight of a pair. Items:
         /// weights of a pair.
         #[block(256)]
-        fn merge_full_rank as MergeFullRank(d: Size<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, n: Size<u32>, shifted: In<i8>, merged: InOut<i8>);
+        fn merge_full_rank as MergeFullRank(draws: In<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, n: Size<u32>, shifted: In<i8>, merged: InOut<i8>);
 
         /// Draws the perturbation of a vector, a thread per element. Items: elements.
         #[block(256)]
-        fn draw_vectors as DrawVectors(d: Size<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, n: Size<u32>, first: Size<u32>, noise: InOut<i8>);
+        fn draw_vectors as DrawVectors(draws: In<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, n: Size<u32>, first: Size<u32>, noise: InOut<i8>);
 
         /// Copies the sequences of pairs and their targets from the text, a thread per token. Items: tokens.
         #[block(256)]
-        fn draw_text as DrawText(d: Size<Draws>, pairs: Size<u32>, first: Size<u32>, sequences: Size<u32>, steps: Size<u32>, starts: Size<u64>, text: In<u16>, tokens: InOut<u16>, targets: InOut<u16>);
+        fn draw_text as DrawText(draws: In<Draws>, pairs: Size<u32>, first: Size<u32>, sequences: Size<u32>, steps: Size<u32>, starts: Size<u64>, text: In<u16>, tokens: InOut<u16>, targets: InOut<u16>);
 
         /// Embeds tokens with the perturbation of their member, a warp per row. Items: tokens.
         #[block(256)]
@@ -220,8 +220,8 @@ kernels! {
         /// Computes the cross entropy, a warp per row. Items: tokens.
         #[block(256)]
         fn loss_rows as LossRows(
-            p: Size<PassArgs>, w: Size<MatrixArgs>, rows: Size<u32>, adds: Size<u32>, first_bias: Size<u32>, signs: In<u64>, noise: In<i8>,
-            biases: In<f32>, y: In<i8>, sums: In<i32>, targets: In<u16>, losses: InOut<u64>
+            p: Size<PassArgs>, w: Size<MatrixArgs>, rows: Size<u32>, adds: Size<u32>, first_bias: Size<u32>, draws: In<Draws>, signs: In<u64>,
+            noise: In<i8>, biases: In<f32>, y: In<i8>, sums: In<i32>, targets: In<u16>, losses: InOut<u64>
         );
     }
 }
@@ -267,16 +267,16 @@ kernels! {
     pub struct UpdateKernels in "evolution/update.cu" using [PassArgs, MatrixArgs, Draws, TensorArgs, StepArgs] with [CONSTANTS] {
         /// Adds up the weighted full-rank perturbations of a tensor, a thread per element. Items: elements.
         #[block(256)]
-        fn sum_full_rank as SumFullRank(d: Size<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, pair_weights: In<i64>, z: InOut<i64>);
+        fn sum_full_rank as SumFullRank(draws: In<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, pair_weights: In<i64>, z: InOut<i64>);
 
         /// Adds up the weighted low-rank perturbations of a matrix, a thread per four elements of a row. Items:
         /// elements.
         #[block(256)]
-        fn sum_low_rank as SumLowRank(d: Size<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, rank: Size<u32>, words_per_pair: Size<u32>, words: In<u64>, pair_weights: In<i64>, z: InOut<i64>);
+        fn sum_low_rank as SumLowRank(draws: In<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, rank: Size<u32>, words_per_pair: Size<u32>, words: In<u64>, pair_weights: In<i64>, z: InOut<i64>);
 
         /// Adds up the weighted signs of a vector, a thread per element. Items: elements.
         #[block(256)]
-        fn sum_vector_signs as SumVectorSigns(d: Size<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, pair_weights: In<i64>, z: InOut<i64>);
+        fn sum_vector_signs as SumVectorSigns(draws: In<Draws>, t: Size<TensorArgs>, pairs: Size<u32>, pair_weights: In<i64>, z: InOut<i64>);
 
         /// Adds up the squares of the weighted sums of a tensor, several elements per thread. Items: elements.
         #[block(256)]
@@ -289,7 +289,7 @@ kernels! {
         /// Changes the weights of a tensor, a thread per element. Items: elements.
         #[block(256)]
         fn update_weights as UpdateWeights(
-            s: Size<StepArgs>, t: Size<TensorArgs>, z: In<i64>, roots: In<f32>, frozen: In<u8>, shadows: InOut<f32>, weights: InOut<i8>,
+            steps: In<StepArgs>, t: Size<TensorArgs>, z: In<i64>, roots: In<f32>, frozen: In<u8>, shadows: InOut<f32>, weights: InOut<i8>,
             first: InOut<f32>, second: InOut<f32>, counts: InOut<u64>
         );
     }
@@ -300,8 +300,6 @@ device_struct! {
     pub struct InputRowsArgs {
         /// Number of pairs
         pairs: u32,
-        /// First of these pairs in the population
-        first_pair: u32,
         /// Rows of each pair
         rows: u32,
         /// Row of the pair with which they begin
@@ -320,16 +318,16 @@ kernels! {
 
         /// Adds the weighted products of signs and inputs to the sums of a matrix, a thread per weight. Items: weights.
         #[block(256)]
-        fn sum_inputs as SumInputs(r: Size<InputRowsArgs>, t: Size<TensorArgs>, signs: In<u64>, pair_weights: In<i64>, x: In<i8>, z: InOut<i64>);
+        fn sum_inputs as SumInputs(r: Size<InputRowsArgs>, draws: In<Draws>, t: Size<TensorArgs>, signs: In<u64>, pair_weights: In<i64>, x: In<i8>, z: InOut<i64>);
 
         /// Adds the weighted signs of the embedding to the rows of their tokens, a thread per feature. Items: features.
         #[block(256)]
-        fn sum_embeddings as SumEmbeddings(r: Size<InputRowsArgs>, t: Size<TensorArgs>, signs: In<u64>, pair_weights: In<i64>, tokens: In<u16>, z: InOut<i64>);
+        fn sum_embeddings as SumEmbeddings(r: Size<InputRowsArgs>, draws: In<Draws>, t: Size<TensorArgs>, signs: In<u64>, pair_weights: In<i64>, tokens: In<u16>, z: InOut<i64>);
 
         /// Adds the weighted signs of a matrix to the sums of a vector that is added to its outputs, a thread per element. The element
         /// repeats after `period` rows. Items: elements.
         #[block(256)]
-        fn sum_outputs as SumOutputs(r: Size<InputRowsArgs>, t: Size<TensorArgs>, outputs: Size<u32>, period: Size<u32>, start: Size<u32>, signs: In<u64>, pair_weights: In<i64>, z: InOut<i64>);
+        fn sum_outputs as SumOutputs(r: Size<InputRowsArgs>, draws: In<Draws>, t: Size<TensorArgs>, outputs: Size<u32>, period: Size<u32>, start: Size<u32>, signs: In<u64>, pair_weights: In<i64>, z: InOut<i64>);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Device buffers of a population.
 
+use super::kernels::{Draws, StepArgs};
 use crate::{
     buffers,
     gpu::{Buf, Gpu},
@@ -56,6 +57,10 @@ buffers! {
         "update" {
             /// Weights in units of the perturbation.
             pub shifted: Buf<i8> = Derived "shifted weights" s.len;
+            /// Draws of the group of pairs whose launches follow.
+            pub draws: Buf<Draws> = Derived "draws" 1;
+            /// Steps of matrices and of vectors.
+            pub steps: Buf<StepArgs> = Derived "steps" 2;
             /// Losses of all members, in units of 2^-24 nat.
             pub losses: Buf<u64> = Workspace "losses of members" 2 * s.pairs;
             /// Rank or fitness of each pair.

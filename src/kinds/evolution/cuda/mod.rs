@@ -3,7 +3,8 @@
 //! A layer is computed for the rows of several members together. `nn::gemm` multiplies 8-bit integers: with low-rank
 //! noise all members share one multiplication by the unperturbed weights, to which the kernels add the perturbation;
 //! with full-rank noise each member has one by its merged weights. Losses of members are summed as integers on the
-//! device, which also shapes them: within a generation nothing waits for the host.
+//! device, which also shapes them: within a generation nothing waits for the host. The launches of a group of pairs and of
+//! the update are captured as CUDA graphs.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -16,6 +17,7 @@
 //! | [`rows`] | rows of a pass, and their perturbation |
 //! | [`shaping`] | launches of fitness shaping |
 //! | [`update`] | launches of an update |
+//! | `generation` | a generation: groups of pairs and the update, captured |
 //! | [`backend`] | backend of the simulation |
 //! | `evaluation` | losses of the unperturbed model |
 
@@ -24,6 +26,7 @@ pub mod attention;
 pub mod backend;
 mod evaluation;
 pub mod forward;
+mod generation;
 pub mod kernels;
 pub mod memory;
 mod products;

@@ -3,7 +3,7 @@
 use super::{
     forward::Forward,
     kernels::{
-        ADAM, DrawSigns, Draws, MOMENTUM, StepArgs, SumFullRank, SumLowRank, SumSquares, SumVectorSigns, TensorArgs,
+        ADAM, DrawSigns, MOMENTUM, StepArgs, SumFullRank, SumLowRank, SumSquares, SumVectorSigns, TensorArgs,
         UpdateKernels, UpdateRoots, UpdateWeights,
     },
     memory::{State, Work},
@@ -20,17 +20,12 @@ const PAIRS: u32 = 64;
 pub struct Update<'a> {
     /// Settings of the strategy.
     pub settings: &'a Settings,
-    /// Draws of the generation, from its first pair on.
-    pub draws: Draws,
-    /// Number of evaluated pairs.
-    pub pairs: usize,
-    /// Steps of matrices and of vectors.
-    pub steps: [Step; 2],
     /// All tensors of the model.
     pub tensors: &'a [TensorArgs],
 }
 
-fn args(step: &Step) -> StepArgs {
+/// Returns a step as the kernels read it.
+pub fn args(step: &Step) -> StepArgs {
     let (rule, decay) = match step.rule {
         Rule::Normalised => (0, [0.0; 2]),
         Rule::Momentum { decay } => (MOMENTUM, [decay, 0.0]),
@@ -50,28 +45,29 @@ fn args(step: &Step) -> StepArgs {
 }
 
 impl Update<'_> {
-    /// Adds the perturbations of pairs `first..first + n`, times their weights, to the sums. Fails if the device fails.
+    /// Adds the perturbations of `n` pairs, of which [`State::draws`] holds the first, times their weights, to the sums. Fails if the
+    /// device fails.
     pub fn add(
         &self,
         pass: &mut Pass,
         (forward, kernels): (&Forward, &UpdateKernels),
-        (first, n): (usize, usize),
+        n: usize,
         (state, work): (&mut State, &mut Work),
     ) -> Result<(), GpuError> {
-        let (d, pairs) = (Draws { first_pair: first as u32, ..self.draws }, n as u32);
+        let pairs = n as u32;
         let words_per_pair = work.sizes.words as u32;
         for t in self.tensors.iter().copied() {
             let blocks = [t.len.div_ceil(256), pairs.div_ceil(PAIRS), 1];
             let grid = Grid::Blocks { blocks, threads: [256, 1, 1], shared_bytes: 0 };
-            let (pair_weights, z) = (&state.pair_weights, &mut state.z);
+            let State { draws, pair_weights, z, .. } = &mut *state;
             match self.settings.noise {
                 NoiseForm::FullRank(_) => {
-                    SumFullRank { d, t, pairs, pair_weights, z }.launch(kernels, pass, grid)?;
+                    SumFullRank { draws, t, pairs, pair_weights, z }.launch(kernels, pass, grid)?;
                 }
                 // The inputs of the unperturbed model are added by the forward pass.
                 NoiseForm::Activations => {}
                 NoiseForm::LowRank(_) if t.is_vector != 0 => {
-                    SumVectorSigns { d, t, pairs, pair_weights, z }.launch(kernels, pass, grid)?;
+                    SumVectorSigns { draws, t, pairs, pair_weights, z }.launch(kernels, pass, grid)?;
                 }
                 NoiseForm::LowRank(rank) => {
                     let words = &mut work.signs;
@@ -80,12 +76,12 @@ impl Update<'_> {
                         threads: [256, 1, 1],
                         shared_bytes: 0,
                     };
-                    DrawSigns { d, t, pairs, words_per_pair, words }.launch(forward.population(), pass, blocks)?;
+                    DrawSigns { draws, t, pairs, words_per_pair, words }.launch(forward.population(), pass, blocks)?;
                     let (words, rank) = (&work.signs, rank as u32);
                     let columns = if t.columns.is_multiple_of(4) { 4 } else { 1 };
                     let blocks = [t.len.div_ceil(256 * columns), pairs.div_ceil(PAIRS), 1];
                     let grid = Grid::Blocks { blocks, threads: [256, 1, 1], shared_bytes: 0 };
-                    SumLowRank { d, t, pairs, rank, words_per_pair, words, pair_weights, z }
+                    SumLowRank { draws, t, pairs, rank, words_per_pair, words, pair_weights, z }
                         .launch(kernels, pass, grid)?;
                 }
             }
@@ -93,9 +89,8 @@ impl Update<'_> {
         Ok(())
     }
 
-    /// Changes all weights by the sums. Fails if the device fails.
+    /// Changes all weights by the sums and [`State::steps`]; [`State::halves`] are 0. Fails if the device fails.
     pub fn apply(&self, pass: &mut Pass, kernels: &UpdateKernels, state: &mut State) -> Result<(), GpuError> {
-        state.halves.clear()?;
         for t in self.tensors.iter().copied() {
             let grid = Grid::Threads(t.len.min(256 * 1024));
             SumSquares { t, z: &state.z, halves: &mut state.halves }.launch(kernels, pass, grid)?;
@@ -103,11 +98,9 @@ impl Update<'_> {
         let State { halves, lengths, mean_squares, roots, counts, .. } = state;
         let n = self.tensors.len() as u32;
         UpdateRoots { n, halves, lengths, mean_squares, roots, counts }.launch(kernels, pass, Grid::Threads(n))?;
-        let [matrices, vectors] = self.steps.each_ref().map(args);
         for t in self.tensors.iter().copied() {
-            let s = if t.is_vector != 0 { vectors } else { matrices };
-            let State { z, roots, frozen, shadows, weights, first, second, counts, .. } = &mut *state;
-            let launch = UpdateWeights { s, t, z, roots, frozen, shadows, weights, first, second, counts };
+            let State { steps, z, roots, frozen, shadows, weights, first, second, counts, .. } = &mut *state;
+            let launch = UpdateWeights { steps, t, z, roots, frozen, shadows, weights, first, second, counts };
             launch.launch(kernels, pass, Grid::Threads(t.len))?;
         }
         Ok(())
