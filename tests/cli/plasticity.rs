@@ -44,9 +44,7 @@ fn matrices_and_single_synapses_are_recorded_repeated_and_exported() {
     );
     assert_eq!(replay["identical"], true, "{replay}");
     ok(&neuropil().arg("export").arg(&out).args(["--format", "csv"]).output().expect("it starts"));
-    let table = |probe: &str| {
-        fs::read_to_string(out.join(format!("spikes.{probe}.csv"))).expect("a table")
-    };
+    let table = |probe: &str| fs::read_to_string(out.join(format!("spikes.{probe}.csv"))).expect("a table");
     let weights = table("synapse_weight");
     assert_eq!(weights.lines().count(), 11, "ten samples: {weights}");
     assert!(weights.lines().next().expect("a head").contains("#0 → #") && weights.contains("#50 → #"), "{weights}");

@@ -178,6 +178,7 @@ fn set_accepts_every_shown_parameter() {
         let before = project.clone();
         let params = project.model.params();
         let said: Vec<(String, String)> = (params.ids().into_iter())
+            .filter(|id| !project.links.iter().any(|link| link.path == params.path(*id)))
             .filter_map(|id| {
                 let value = match params.get(id) {
                     neuropil::params::Value::Text(t) if t.is_empty() => return None,
