@@ -20,7 +20,7 @@ fn the_formats_that_a_run_can_give_are_listed() {
     let formats = said["formats"].as_array().expect("a list");
     let can: Vec<&str> =
         formats.iter().filter(|f| f["can_export"] == true).filter_map(|f| f["format"].as_str()).collect();
-    assert_eq!(can, ["csv", "npz", "parquet", "png", "edges"]);
+    assert_eq!(can, ["csv", "npz", "parquet", "png", "edges", "nwb", "sonata"]);
     let lineage = formats.iter().find(|f| f["label"] == "Lineage trees (.nwk)").expect("listed");
     assert_eq!(lineage["format"], "nwk");
     assert_eq!(lineage["why_not"], "No lineage was recorded");

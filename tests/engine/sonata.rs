@@ -47,7 +47,7 @@ fn damaged_sonata_files_are_refused_with_their_place() {
         fs::write(&file, damaged(&intact, variant)).expect("written");
         let check = format!("ulimit -v 1500000; exec {program} validate {}", project.display());
         let done = Command::new("bash").args(["-c", &check]).output().expect("it runs");
-        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        let said = [done.stdout, done.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
         let code = done.status.code();
         assert!(matches!(code, Some(0..=2)), "variant {variant} ends with {code:?}: {said}");
         if code != Some(0) {

@@ -228,8 +228,18 @@ fn g_of_the_brunel_network_is_one_swept_value() {
     until(&mut w, "the project is open", |w| w.state().session().path.is_some());
     until(&mut w, "it is built", is_built);
     filter_parameters(&mut w, "weight");
-    until(&mut w, "the rows are drawn", |w| w.query_all_by_label("Weight").count() >= 4);
-    w.query_all_by_label("Weight").nth(2).expect("the weight of I → E").click_secondary();
+    // Rows from the top: the weight interval, then the weights of E → E, E → I, I → E and I → I.
+    let names = |w: &Window| w.query_all_by_label_contains("Weight").map(|n| n.rect().top()).collect::<Vec<_>>();
+    let rows = |w: &Window| {
+        let mut tops = names(w);
+        tops.sort_by(f32::total_cmp);
+        tops.dedup_by(|b, a| *b - *a < 10.0);
+        tops
+    };
+    until(&mut w, "the rows are drawn", |w| rows(w).len() >= 5);
+    let row = rows(&w)[3];
+    let index = names(&w).iter().position(|top| (top - row).abs() < 10.0).expect("the weight of I → E");
+    w.query_all_by_label_contains("Weight").nth(index).expect("the weight of I → E").click_secondary();
     w.run_steps(3);
     w.get_by_label("Sweep…").click();
     w.run_steps(3);

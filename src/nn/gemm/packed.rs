@@ -22,7 +22,7 @@ pub enum Codes {
 }
 
 impl Codes {
-    /// All codes.
+    /// All codes of packed weights.
     pub const ALL: [Self; 3] = [Self::Ternary(WordOrder::Linear), Self::Ternary(WordOrder::Interleaved), Self::Fp4];
 
     /// Returns the number of elements in a word.
