@@ -13,8 +13,14 @@
 //   - / 504 /  469 /  473; 50 / 39  one block of 512 threads, five barriers of the block per window; streams share eight
 //                                   hardware queues
 //   - / 509 /  928 / 1393; 57 / 83  the same with 32 queues
-//   - /   - / 1124 /  979; 217 / 212  an equal part of the multiprocessors for each trial, two barriers of its blocks per
-//                                   window, state of reached neurons fetched ahead. Kept
+//   - /   - / 1363 /    -;   - /   -  an equal part of the multiprocessors for each trial, two barriers of its blocks per
+//                                   window, state of reached neurons fetched ahead
+//   - /   - / 1837 / 1825; 279 / 245  neurons are listed by their steps with input instead of tags, four warps share a chunk,
+//                                   reached neurons are spread over all warps, events of 64 steps are drawn once, model
+//                                   and plan are in shared memory, up to 256 windows per launch instead of 64. Kept
+// A window of the fourth form took 31,600 cycles: plan 2,250, delivery 7,600, wait 5,060, neurons 11,600, wait 3,970. With
+// model and plan in shared memory and one list per chunk: 29,200. The same in clusters of eight blocks with their hardware
+// barrier: 24,400, but 1,244 simulated seconds per second against 1,334 in total; dropped.
 #pragma once
 #include "spiking/step_lif.cuh"
 #include "spiking/grid_barrier.cuh"

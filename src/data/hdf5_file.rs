@@ -108,7 +108,9 @@ impl Hdf5Column {
         if matches!(dtype, hdf5_pure::DType::VariableLengthString) {
             budget.take(&self.path, guarded(&self.path, &self.name, || self.dataset.vlen_string_payload_size())?)?;
         }
-        self.rows(0, self.n, || self.dataset.read_string())
+        let mut texts = self.rows(0, self.n, || self.dataset.read_string())?;
+        texts.iter_mut().for_each(|text| text.truncate(text.trim_end_matches('\0').len()));
+        Ok(texts)
     }
 
     /// Reads the unsigned numbers of some rows. Fails if they cannot be read.

@@ -32,7 +32,12 @@ const PER_HEAP: usize = 1024;
 /// Smallest size of a heap, bytes.
 const MIN_HEAP: usize = 4096;
 
-/// Returns a global heap with the texts that are not empty, by their number from 1.
+/// Returns the bytes of a text in a heap. An empty text is a NUL, because readers in C receive no pointer for no bytes.
+fn stored(text: &str) -> &[u8] {
+    if text.is_empty() { b"\0" } else { text.as_bytes() }
+}
+
+/// Returns a global heap with the texts, by their number from 1.
 fn heap(texts: &[String]) -> Vec<u8> {
     let mut objects = vec![];
     let object = |to: &mut Vec<u8>, index: u16, n_bytes: u64| {
@@ -41,9 +46,9 @@ fn heap(texts: &[String]) -> Vec<u8> {
         to.extend_from_slice(&[0; 4]);
         to.extend_from_slice(&n_bytes.to_le_bytes());
     };
-    for (index, text) in (1..).zip(texts).filter(|(_, text)| !text.is_empty()) {
-        object(&mut objects, index, text.len() as u64);
-        objects.extend_from_slice(text.as_bytes());
+    for (index, text) in (1..).zip(texts) {
+        object(&mut objects, index, stored(text).len() as u64);
+        objects.extend_from_slice(stored(text));
         objects.resize(objects.len().next_multiple_of(8), 0);
     }
     let n_bytes = (16 + objects.len() + 16).max(MIN_HEAP);
@@ -147,11 +152,9 @@ impl Writer {
         for part in texts.chunks(PER_HEAP) {
             let heap = self.append(&heap(part))?;
             for (i, text) in part.iter().enumerate() {
-                references.extend_from_slice(&(text.len() as u32).to_le_bytes());
-                // An empty text refers to no object.
-                let (address, index) = if text.is_empty() { (0, 0) } else { (heap, i as u32 + 1) };
-                references.extend_from_slice(&address.to_le_bytes());
-                references.extend_from_slice(&index.to_le_bytes());
+                references.extend_from_slice(&(stored(text).len() as u32).to_le_bytes());
+                references.extend_from_slice(&heap.to_le_bytes());
+                references.extend_from_slice(&(i as u32 + 1).to_le_bytes());
             }
         }
         let address = if references.is_empty() { NONE } else { self.append(&references)?.to_le_bytes() };
