@@ -195,7 +195,7 @@ template <typename T> struct ReachedNeurons {
         }
     }
 
-    // The neuron whose row holds a word, as `row_of`: 32 places are compared at a time. Called by all lanes.
+    // The neuron with the row that holds a word, as `row_of`: 32 places are compared at a time. Called by all lanes.
     __device__ unsigned int find_row(unsigned int word) const {
         unsigned int from = 0, n = a.m.n; // rows[from] <= word, and the row is one of n
         while (n > 1) {

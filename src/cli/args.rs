@@ -274,7 +274,7 @@ pub(super) struct ExportArgs {
     /// Also export streams whose files differ from the recording, as they are.
     #[arg(long, requires = "format")]
     pub allow_damaged: bool,
-    /// Accept a run from another folder whose network is made from files outside its folder, with `edges`, `nwb` and
+    /// Accept a run from another folder with a network from files outside its folder, with `edges`, `nwb` and
     /// `sonata`.
     #[arg(long, requires = "format")]
     pub allow_outside: bool,

@@ -40,7 +40,7 @@ impl<'a> Outputs<'a> {
         Ok(file)
     }
 
-    /// Creates a temporary folder whose final path is `path`. Fails if `path` is a file, a file of the run or a folder that is
+    /// Creates a temporary folder for the final path `path`. Fails if `path` is a file, a file of the run or a folder that is
     /// no export, or if the folder cannot be created.
     pub fn create_folder(&mut self, path: &Path) -> io::Result<PathBuf> {
         let refuse = |what: &str| {

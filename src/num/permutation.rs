@@ -1,4 +1,4 @@
-//! Pseudorandom permutations whose images are computed one by one.
+//! Pseudorandom permutations with images that are computed one by one.
 
 /// Pseudorandom permutation of `0..n`: a Feistel network of four rounds over the next power of four, repeated until the
 /// result is below `n` (Black & Rogaway 2002).

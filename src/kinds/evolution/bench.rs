@@ -8,7 +8,7 @@
 //! | `rank1` | the preset Rank 1 on a GPU |
 //! | `p1-seed` | the published program (P1), with its noise, bit for bit; attention in chunk form; on a GPU only |
 //! | `p1-popcount`, `p1-rank1` | `p1-seed` with noise of set bits, and of rank 1; on a GPU only |
-//! | `launches-nano`, `launches-rank1`, … | a case whose launches are not captured as graphs; on a GPU only |
+//! | `launches-nano`, `launches-rank1`, … | a case with launches that are not captured as graphs; on a GPU only |
 //!
 //! No multiplication by a weight of 0 is skipped. A time covers whole generations, from the draws to the end of the
 //! update on the device.

@@ -10,7 +10,7 @@ use crate::nn::quantized::{
 pub const GROUP: usize = BLOCK;
 const _: () = assert!(GROUP == PER_WORD, "a group is one word or two");
 
-/// Codes of B, a matrix of weights `[out, in]` whose rows are packed into 32-bit words and padded to whole groups of [`GROUP`]
+/// Codes of B, a matrix of weights `[out, in]` with rows that are packed into 32-bit words and padded to whole groups of [`GROUP`]
 /// elements. Every code stands for an 8-bit integer, so that sums are exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Codes {

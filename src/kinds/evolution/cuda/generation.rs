@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 /// Launches that are captured together, with what they depend on besides the settings and device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Captured {
-    /// Losses of the members of pairs, whose perturbations are scaled by 2^-shift.
+    /// Losses of the members of pairs, with perturbations scaled by 2^-shift.
     Losses { pairs: usize, shift: u32 },
     /// Weights of pairs from the losses.
     Shape { pairs: usize },

@@ -57,7 +57,7 @@ buffers! {
         "update" {
             /// Weights in units of the perturbation.
             pub shifted: Buf<i8> = Derived "shifted weights" s.len;
-            /// Draws of the group of pairs whose launches follow.
+            /// Draws of the group of pairs that is launched next.
             pub draws: Buf<Draws> = Derived "draws" 1;
             /// Steps of matrices and of vectors.
             pub steps: Buf<StepArgs> = Derived "steps" 2;

@@ -28,7 +28,7 @@ impl CudaGemm {
     }
 }
 
-/// Creates a call whose results are 8-bit integers.
+/// Creates a call with results of 8-bit integers.
 pub(super) fn call_of_bytes<'a>(
     gemm: &Gemm<i32>,
     of: Quantise,
