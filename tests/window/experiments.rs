@@ -203,8 +203,11 @@ fn a_parameter_is_varied_from_its_menu() {
 }
 
 fn choose(w: &mut Window, list: &str, entry: &str) {
+    // The results are read in the background, and the toolbar is empty until they are there.
+    until(w, list, |w| w.query_by_role_and_label(Role::ComboBox, list).is_some());
     w.get_by_role_and_label(Role::ComboBox, list).click();
     w.run_steps(3);
+    until(w, entry, |w| says(w, entry));
     w.query_all_by_label_contains(entry).last().expect(entry).click();
     w.run_steps(4);
 }
