@@ -14,6 +14,7 @@ pub mod generate;
 pub mod images;
 pub mod import;
 pub mod input_file;
+pub mod npz;
 pub mod rewire;
 pub mod samples;
 pub mod tensors;

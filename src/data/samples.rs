@@ -7,8 +7,9 @@ use super::{
     limited::{LimitedReader, is_cancelled},
     memory::Budget,
     messages,
+    npz::NpzArchive,
 };
-use npyz::{DType, NpyFile, TypeChar, npz, zip::ZipArchive};
+use npyz::{DType, NpyFile, TypeChar};
 use std::{fs::File, io, io::BufReader, path::Path};
 
 /// Maximum number of elements in X: 2 GB as f64.
@@ -94,12 +95,11 @@ pub fn square(path: &Path, name: &str, rows: usize, watch: &ProgressFn) -> Resul
     }
 }
 
-/// NumPy archive: a zip file with one `.npy` file per array.
-type Archive = ZipArchive<BufReader<File>>;
+type Archive = NpzArchive<BufReader<File>>;
 
 fn open(path: &Path) -> Result<Archive, DataError> {
     let file = input_file::open(path).map_err(|e| DataError::io(path, e))?;
-    ZipArchive::new(BufReader::new(file)).map_err(|e| DataError::format(path, format!("not a NumPy archive: {e}")))
+    NpzArchive::new(BufReader::new(file)).map_err(|e| DataError::format(path, format!("not a NumPy archive: {e}")))
 }
 
 /// Reads the shape and the values of an array. The entry is read to its end, because its checksum is verified there. Fails if
@@ -110,14 +110,11 @@ fn array(
     name: &str,
     watch: &ProgressFn,
 ) -> Result<(Vec<u64>, Vec<f64>), DataError> {
-    let file_name = npz::file_name_from_array_name(name);
-    if !archive.file_names().any(|n| n == file_name) {
-        let names: Vec<String> =
-            archive.file_names().filter_map(npz::array_name_from_file_name).map(str::to_owned).collect();
-        return Err(DataError::format(path, messages::no_column(&[name], &names)));
-    }
+    let names: Vec<String> = archive.array_names().collect();
     let wrong = |what: String| DataError::format(path, format!("{name}: {what}"));
-    let entry = archive.by_name(&file_name).map_err(|e| wrong(e.to_string()))?;
+    let Some(entry) = archive.entry(name).map_err(|e| wrong(e.to_string()))? else {
+        return Err(DataError::format(path, messages::no_column(&[name], &names)));
+    };
     let expected = entry.size();
     let mut reader = LimitedReader::new(entry, 8 * MAX + (1 << 20), expected, "samples", watch);
     let failed = |e: io::Error| if is_cancelled(&e) { DataError::Cancelled } else { wrong(e.to_string()) };

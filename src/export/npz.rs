@@ -13,15 +13,17 @@ use super::{
     trial::{Trial, array_name, at, secs, time_unit},
 };
 use crate::{
+    data::npz::NpzWriter,
     project::{RunFolder, Stream},
     sim::Level,
 };
-use npyz::{AutoSerialize, DType, TypeStr, WriterBuilder, npz::NpzWriter, zip::write::FileOptions};
+use npyz::{AutoSerialize, DType, TypeStr, WriterBuilder};
 use std::{
     fs::File,
     io::{self, BufWriter, Write as _},
     path::Path,
 };
+use zip::write::SimpleFileOptions;
 
 type Archive = NpzWriter<BufWriter<File>>;
 
@@ -29,7 +31,7 @@ pub(super) fn write(run: &RunFolder, trials: &[Trial], out: &Path, outputs: &mut
     let file = outputs.create(out)?;
     let mut archive = NpzWriter::new(BufWriter::new(file));
     fill(&mut archive, run, trials).map_err(at(out))?;
-    let mut file = archive.zip_writer().finish().map_err(|e| at(out)(io::Error::other(e)))?;
+    let mut file = archive.finish().map_err(at(out))?;
     file.flush().map_err(at(out))
 }
 
@@ -94,7 +96,7 @@ fn rows(archive: &mut Archive, trial: &Trial, stream: &Stream, name: &str) -> io
     });
     array(archive, &format!("{name}_t"), &[n], times)?;
     let mut reader = trial.read_rows(stream)?;
-    let builder = archive.array::<f32>(name, FileOptions::default().large_file(true))?;
+    let builder = archive.array::<f32>(name, SimpleFileOptions::default().large_file(true))?;
     let (n_columns, width) = (u64::from(stream.n_columns), width as u64);
     let shape = match width.checked_div(n_columns) {
         Some(n_rows) => vec![n, n_rows, n_columns],
@@ -154,7 +156,7 @@ fn array<T: AutoSerialize>(
     shape: &[u64],
     values: impl IntoIterator<Item = io::Result<T>>,
 ) -> io::Result<()> {
-    let builder = archive.array::<T>(name, FileOptions::default().large_file(true))?;
+    let builder = archive.array::<T>(name, SimpleFileOptions::default().large_file(true))?;
     let mut writer = builder.default_dtype().shape(shape).begin_nd()?;
     values.into_iter().try_for_each(|value| writer.push(&value?))?;
     writer.finish()
@@ -164,7 +166,7 @@ fn array<T: AutoSerialize>(
 fn strings(archive: &mut Archive, name: &str, texts: &[String]) -> io::Result<()> {
     let longest = texts.iter().map(|t| t.chars().count()).max().unwrap_or(0).max(1);
     let dtype: TypeStr = format!("<U{longest}").parse().map_err(io::Error::other)?;
-    let builder = archive.array::<str>(name, FileOptions::default())?;
+    let builder = archive.array::<str>(name, SimpleFileOptions::default())?;
     let mut writer = builder.dtype(DType::Plain(dtype)).shape(&[texts.len() as u64]).begin_nd()?;
     texts.iter().try_for_each(|text| writer.push(text))?;
     writer.finish()

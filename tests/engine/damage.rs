@@ -6,16 +6,13 @@ use crate::weighted_edges::Values;
 use neuropil::{
     data::{
         self, Connectome, DataError, fuzz_entry,
+        npz::NpzWriter,
         tensors::{self, Dtype, TensorBytes},
     },
     num::rng::{Draw, Purpose},
     project::{self, Manifest},
 };
-use npyz::{
-    WriterBuilder,
-    npz::NpzWriter,
-    zip::{CompressionMethod, write::FileOptions},
-};
+use npyz::WriterBuilder;
 use parquet::{
     basic::{Compression, Encoding},
     data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type},
@@ -27,6 +24,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
+use zip::{CompressionMethod, write::SimpleFileOptions};
 
 /// Values of a column to write.
 enum Column<'a> {
@@ -304,7 +302,7 @@ fn archive(shape: &[u64], length: u64) -> Vec<u8> {
     let mut bytes = std::io::Cursor::new(vec![]);
     let mut npz = NpzWriter::new(&mut bytes);
     for (name, shape) in [("X", shape), ("y", &[length][..])] {
-        let stored = FileOptions::default().compression_method(CompressionMethod::Stored);
+        let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
         let array = npz.array(name, stored).expect("an array");
         let mut array = array.default_dtype().shape(shape).begin_nd().expect("a header");
         array.extend((0..shape.iter().product::<u64>()).map(|i| i as f64 / 4.0)).expect("numbers");

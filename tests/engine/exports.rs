@@ -2,6 +2,7 @@
 
 use crate::fake;
 use fake::PROBES;
+use neuropil::data::npz::NpzArchive;
 use neuropil::{
     engine::{RecordingEnd, RecordingStart, Sink as _},
     export::{ExportSettings, Format, export, export_job, offered},
@@ -9,7 +10,6 @@ use neuropil::{
     sim::{Clock, Frame, Progress, Reading, Series, Simulation as _, Spike, Tap},
 };
 use neuropil_test_support::temp::TempFolder;
-use npyz::npz::NpzArchive;
 use parquet::{
     file::reader::{FileReader as _, SerializedFileReader},
     record::RowAccessor as _,
@@ -143,7 +143,7 @@ fn a_run_without_events_has_no_raster_and_files_named_after_its_kind() {
     assert_eq!(exported(Format::Parquet, None).unwrap(), ["loss.parquet"]);
     assert_eq!(exported(Format::Npz, None).unwrap(), ["transformer.npz"]);
     let mut archive = NpzArchive::open(folder.join("transformer.npz")).unwrap();
-    let mut names: Vec<String> = archive.array_names().map(str::to_owned).collect();
+    let mut names: Vec<String> = archive.array_names().collect();
     names.sort();
     assert_eq!(names, ["loss", "loss_t", "t_start", "t_stop", "time_unit"]);
     assert!(archive.by_name("loss").unwrap().is_some());

@@ -3,7 +3,10 @@
 
 use crate::settings;
 use neuropil::{
-    data::tensors::{self, Dtype, TensorBytes},
+    data::{
+        npz::NpzWriter,
+        tensors::{self, Dtype, TensorBytes},
+    },
     kinds::{
         Model,
         transformer::{self, model::Config, model::Layout},
@@ -13,11 +16,12 @@ use neuropil::{
     sim::{BuildContext, Device, Progress, SimError},
 };
 use neuropil_test_support::temp::TempFolder;
-use npyz::{WriterBuilder as _, npz::NpzWriter, zip::write::FileOptions};
+use npyz::WriterBuilder as _;
 use std::{
     fs,
     path::{Path, PathBuf},
 };
+use zip::write::SimpleFileOptions;
 
 /// A parameter that names a file. A kind that reads one more is to be entered here.
 struct FileCase {
@@ -120,7 +124,7 @@ fn images() -> Vec<u8> {
 fn coupling() -> Vec<u8> {
     let mut bytes = std::io::Cursor::new(vec![]);
     let mut npz = NpzWriter::new(&mut bytes);
-    let array = npz.array("J", FileOptions::default()).expect("an array");
+    let array = npz.array("J", SimpleFileOptions::default()).expect("an array");
     let mut array = array.default_dtype().shape(&[40, 40]).begin_nd().expect("a header");
     array.extend((0..1600).map(|i| f64::from(i % 5) / 4.0)).expect("numbers");
     array.finish().expect("whole");

@@ -2,18 +2,18 @@
 //! panic.
 
 use neuropil::{
-    data::samples::{self, Samples},
+    data::{
+        npz::NpzWriter,
+        samples::{self, Samples},
+    },
     gpu::Pass,
     kinds::nuclei::{CouplingMethod, Params, TaskSource, cpu::CpuSim, task},
     sim::{BuildContext, Progress, SimError, Simulation},
 };
 use neuropil_test_support::temp::TempFolder;
-use npyz::{
-    WriterBuilder,
-    npz::NpzWriter,
-    zip::{CompressionMethod, write::FileOptions},
-};
+use npyz::WriterBuilder;
 use std::{path::PathBuf, sync::Arc};
+use zip::{CompressionMethod, write::SimpleFileOptions};
 
 /// A scratch file, removed in the end with its folder.
 struct Scratch(PathBuf, #[expect(dead_code, reason = "removes the folder")] TempFolder);
@@ -27,10 +27,10 @@ impl Scratch {
     }
 
     fn npz(arrays: &[(&str, &[u64], &[f64])]) -> Self {
-        Self::npz_with(arrays, FileOptions::default())
+        Self::npz_with(arrays, SimpleFileOptions::default())
     }
 
-    fn npz_with(arrays: &[(&str, &[u64], &[f64])], options: FileOptions) -> Self {
+    fn npz_with(arrays: &[(&str, &[u64], &[f64])], options: SimpleFileOptions) -> Self {
         let scratch = Self::new("npz", b"");
         let mut file = NpzWriter::create(&scratch.0).expect("an archive");
         for (name, shape, values) in arrays {
@@ -89,7 +89,7 @@ fn errors_name_file_and_cause() {
 /// NumPy archives are read to their checksums.
 #[test]
 fn a_flipped_bit_in_the_numbers_of_an_archive_is_an_error() {
-    let stored = FileOptions::default().compression_method(CompressionMethod::Stored);
+    let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     let file = Scratch::npz_with(&[("X", &[4, 2], X), ("y", &[4], Y)], stored);
     let mut bytes = std::fs::read(&file.0).expect("it is there");
     let at = bytes.windows(8).position(|w| w == 3.25_f64.to_le_bytes()).expect("stored numbers");

@@ -3,13 +3,13 @@
 //! A small network is in `tests/golden/spiking`. Larger ones are looked for in `../shared` (or `NEUROPIL_SHARED`): every
 //! `reference/<network>_det_<input>.npz` is one case, with the input `kicks_<input>.csv` beside the network.
 
+use neuropil::data::npz::NpzArchive;
 use neuropil::{
     gpu::Pass,
     kinds::spiking::{Params, Source, SpikingKind, StatePrecision, probes, setup::Setup},
     sim::{BuildContext, Device, Frame, Kind, Progress, Reading, Simulation, Spike, StartRequest, Tap},
 };
 use neuropil_test_support::{Need, golden, skip};
-use npyz::npz::NpzArchive;
 use std::{
     collections::HashSet,
     fs,

@@ -1,6 +1,7 @@
 //! Reference data: NumPy archives in `tests/golden/<kind>`, or in `$NEUROPIL_GOLDEN/<kind>`.
 
-use npyz::{DType, NpyFile, TypeChar, npz::NpzArchive};
+use crate::npz::NpzArchive;
+use npyz::{DType, NpyFile, TypeChar};
 use std::{
     collections::{BTreeSet, HashMap},
     path::{Path, PathBuf},
@@ -57,7 +58,7 @@ pub struct Golden {
 impl Golden {
     fn open(path: &Path) -> Self {
         let mut archive = NpzArchive::open(path).expect("it opens");
-        let names: Vec<String> = archive.array_names().map(str::to_owned).collect();
+        let names: Vec<String> = archive.array_names().collect();
         let mut words = HashMap::new();
         let mut read = |name: &String| {
             let file = archive.by_name(name).expect("it reads").expect("it is there");

@@ -2,6 +2,8 @@
 
 pub mod allocator;
 pub mod golden;
+#[path = "../../../src/data/npz.rs"]
+pub mod npz;
 pub mod shared_resource;
 pub mod temp;
 
