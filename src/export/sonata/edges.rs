@@ -1,6 +1,11 @@
-//! Edges: a file per edge list, sorted by source, with weights and delays.
+//! Edges: a file per edge list, sorted by source, with weights and delays. Weights and delays that are equal for all edges of a list
+//! are also in `edge_types.csv`; the columns stay, because libsonata reads no types of edges.
 
-use super::{Attribute, TYPE_ID, Writer, create, finish, hdf5::Dataset, nodes::quoted};
+use super::{
+    Attribute, TYPE_ID, Writer, create, finish,
+    hdf5::Dataset,
+    nodes::{link_name, quoted},
+};
 use crate::{
     data::edge_columns::{WEIGHT_EXPONENT, WEIGHT_UNIT},
     export::{
@@ -14,25 +19,61 @@ use std::{collections::BTreeSet, fs, io, path::Path};
 /// Files and their populations, and the groups at the ends of edges.
 type Written = (Vec<(String, String)>, BTreeSet<ElementGroup>);
 
-/// Writes the files of all edge lists and `edge_types.csv`. Returns names of files and of populations, and
-/// the groups of elements at their ends. Fails if a file cannot be
-/// written or the job is cancelled.
+/// Writes the files of all edge lists and `edge_types.csv`. Returns names of files and of populations, and the groups of elements at
+/// their ends. Fails if a file cannot be written or the job is cancelled.
 pub(super) fn write(folder: &Path, network: &Network, progress: &Progress) -> io::Result<Written> {
     let (mut files, mut types, mut ends) = (vec![], String::new(), BTreeSet::new());
     for (i, part) in network.file_parts().into_iter().enumerate() {
         let list = network.list(i, progress)?;
         let [from, to] = &list.ends;
         let population = if part.is_empty() { format!("{}_to_{}", from.name, to.name) } else { part.clone() };
+        let population = link_name(&population);
+        let counts_synapses = list.connectivity.unit == SYNAPSES;
         let name = if part.is_empty() { "edges.h5".to_owned() } else { format!("edges.{part}.h5") };
         let file = create(folder, &name)?;
-        list_file(file, &list, &population, &|fraction| network.report(progress, i, fraction))?;
-        types += &format!("{TYPE_ID} {} NULL\n", quoted(&population));
+        let equal = list_file(file, (i, &list), &population, &|fraction| network.report(progress, i, fraction))?;
+        let (synapses, weight) = if counts_synapses { (equal.weight, None) } else { (None, equal.weight) };
+        let cells =
+            [weight, synapses, equal.delay].map(|value| value.map_or("NULL".to_owned(), |value| value.to_string()));
+        types += &format!("{} {} NULL {}\n", type_id(i), quoted(&population), cells.join(" "));
         files.push((name, population));
         ends.extend(list.ends);
     }
     let path = folder.join("edge_types.csv");
-    fs::write(&path, format!("edge_type_id population model_template\n{types}")).map_err(at(&path))?;
+    fs::write(&path, format!("edge_type_id population model_template syn_weight nsyns delay\n{types}"))
+        .map_err(at(&path))?;
     Ok((files, ends))
+}
+
+/// Returns the id of the edge type of a list.
+fn type_id(list: usize) -> u32 {
+    TYPE_ID + list as u32
+}
+
+/// Values that all connections of a list have; `None` if they differ.
+struct EqualValues {
+    /// Weight, or number of synapses.
+    weight: Option<f64>,
+    /// Delay, ms.
+    delay: Option<f64>,
+}
+
+/// Value of all connections so far.
+#[derive(Default)]
+struct Equal {
+    first: Option<f64>,
+    is_other: bool,
+}
+
+impl Equal {
+    fn add(&mut self, value: f64) {
+        let first = *self.first.get_or_insert(value);
+        self.is_other |= first.to_bits() != value.to_bits();
+    }
+
+    fn value(&self) -> Option<f64> {
+        self.first.filter(|_| !self.is_other)
+    }
 }
 
 /// Columns of the connections, which grow together.
@@ -50,12 +91,14 @@ struct Columns {
     n: u64,
 }
 
+/// Writes the file of edge list `i` and returns the values that all its edges have.
 fn list_file(
     mut file: Writer,
-    list: &EdgeList,
+    (i, list): (usize, &EdgeList),
     population: &str,
     report: &dyn Fn(f32) -> io::Result<()>,
-) -> io::Result<()> {
+) -> io::Result<EqualValues> {
+    let (mut equal_weight, mut equal_delay) = (Equal::default(), Equal::default());
     let mut columns = Columns {
         source: Dataset::new(&[]),
         target: Dataset::new(&[]),
@@ -72,7 +115,7 @@ fn list_file(
         let c = &mut columns;
         file.push(&mut c.source, &[from.into()])?;
         file.push(&mut c.target, &[to.into()])?;
-        file.push(&mut c.type_id, &[TYPE_ID])?;
+        file.push(&mut c.type_id, &[type_id(i)])?;
         file.push(&mut c.group_id, &[0])?;
         file.push(&mut c.group_index, &[c.n])?;
         match counts_synapses {
@@ -80,7 +123,10 @@ fn list_file(
             false => file.push(&mut c.weight, &[weight])?,
         }
         // As in Parquet: the decimal delay that was entered, not the product of steps.
-        file.push(&mut c.delay, &[f64::from((delay_secs * 1e3) as f32)])?;
+        let delay = f64::from((delay_secs * 1e3) as f32);
+        file.push(&mut c.delay, &[delay])?;
+        equal_weight.add(weight);
+        equal_delay.add(delay);
         c.n += 1;
         Ok(())
     })?;
@@ -94,8 +140,14 @@ fn list_file(
     let properties = file.group(&[weight, ("delay".to_owned(), delay)], &[])?;
     let [from, to] = &list.ends;
     let links = [
-        ("source_node_id".to_owned(), file.close(columns.source, &[Attribute::text("node_population", &from.name)])?),
-        ("target_node_id".to_owned(), file.close(columns.target, &[Attribute::text("node_population", &to.name)])?),
+        (
+            "source_node_id".to_owned(),
+            file.close(columns.source, &[Attribute::text("node_population", &link_name(&from.name))])?,
+        ),
+        (
+            "target_node_id".to_owned(),
+            file.close(columns.target, &[Attribute::text("node_population", &link_name(&to.name))])?,
+        ),
         ("edge_type_id".to_owned(), file.close(columns.type_id, &[])?),
         ("edge_group_id".to_owned(), file.close(columns.group_id, &[])?),
         ("edge_group_index".to_owned(), file.close(columns.group_index, &[])?),
@@ -103,5 +155,6 @@ fn list_file(
     ];
     let group = file.group(&links, &[])?;
     let edges = file.group(&[(population.to_owned(), group)], &[])?;
-    finish(file, "edges", edges)
+    finish(file, "edges", edges)?;
+    Ok(EqualValues { weight: equal_weight.value(), delay: equal_delay.value() })
 }

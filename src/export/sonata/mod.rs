@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `circuit_config.json`, `simulation_config.json` | the files below, duration, time step, seed |
 //! | `nodes.h5`, `node_types.csv` | a population per group of elements, with ids, positions in µm and categories |
-//! | `edges.h5`, `edges.E-I.h5`, …; `edge_types.csv` | a population per edge list: weights and delays in ms; [`read`](crate::data::read) reads these files |
+//! | `edges.h5`, `edges.E-I.h5`, …; `edge_types.csv` | a population per edge list: weights and delays in ms, those that all edges of a list have also per type; [`read`](crate::data::read) reads these files |
 //! | `spikes.h5` | times in ms and elements, by time; `spikes.3.h5` for trial 3 |
 //! | `NAME.h5` | reports: fields, and series over elements, with samples at equal distances |
 //!
@@ -38,7 +38,7 @@ use std::{
 const MAGIC: u32 = 0x0a7a;
 /// Version of the format in the root attribute `version`.
 const VERSION: [u32; 2] = [0, 1];
-/// Type id of all nodes of a population and of all edges of a list.
+/// Type id of the nodes of the first population and of the edges of the first list; the next ones have the next ids.
 const TYPE_ID: u32 = 100;
 
 /// Folder of an export and the groups of its network.

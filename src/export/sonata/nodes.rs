@@ -21,7 +21,13 @@ pub(super) fn groups(set: Option<&ElementSet>, ends: BTreeSet<ElementGroup>) -> 
         all.push(end);
     }
     all.extend(gap(set, next..len));
+    all.iter_mut().for_each(|group| group.name = link_name(&group.name));
     all
+}
+
+/// Returns a name as that of an HDF5 group, in which a slash divides the names of groups.
+pub(super) fn link_name(name: &str) -> String {
+    name.replace('/', "_")
 }
 
 /// Returns the groups of elements without edges: runs of one category of the column `population`.
@@ -42,13 +48,13 @@ fn gap(set: Option<&ElementSet>, range: Range<u32>) -> Vec<ElementGroup> {
 pub(super) fn write(target: &Target, set: Option<&ElementSet>, kind: &str) -> io::Result<()> {
     let mut file = create(&target.folder, "nodes.h5")?;
     let mut populations = Links::new();
-    for group in &target.groups {
-        populations.push((group.name.clone(), population(&mut file, group, set)?));
+    for (i, group) in target.groups.iter().enumerate() {
+        populations.push((group.name.clone(), population(&mut file, (i, group), set)?));
     }
     let nodes = file.group(&populations, &[])?;
     finish(file, "nodes", nodes)?;
     let row = |(i, group): (usize, &ElementGroup)| {
-        format!("{} {} point_neuron neuropil:{kind}\n", TYPE_ID + i as u32, quoted(&group.name))
+        format!("{} {} point_neuron neuropil:{kind}\n", type_id(i), quoted(&group.name))
     };
     let rows: String = target.groups.iter().enumerate().map(row).collect();
     let path = target.folder.join("node_types.csv");
@@ -61,7 +67,12 @@ pub(super) fn quoted(text: &str) -> String {
     if is_plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
 }
 
-fn population(file: &mut Writer, group: &ElementGroup, set: Option<&ElementSet>) -> io::Result<Object> {
+/// Returns the id of the node type of a group.
+fn type_id(group: usize) -> u32 {
+    TYPE_ID + group as u32
+}
+
+fn population(file: &mut Writer, (i, group): (usize, &ElementGroup), set: Option<&ElementSet>) -> io::Result<Object> {
     let n = u64::from(group.len);
     let range = group.first as usize..(group.first + group.len) as usize;
     let properties = match set {
@@ -69,10 +80,10 @@ fn population(file: &mut Writer, group: &ElementGroup, set: Option<&ElementSet>)
         None => Links::new(),
     };
     let properties = file.group(&properties, &[])?;
-    let type_id = std::iter::repeat_n(TYPE_ID, n as usize);
+    let type_ids = std::iter::repeat_n(type_id(i), n as usize);
     let links = [
         ("node_id".to_owned(), file.numbers(0..n, &[])?),
-        ("node_type_id".to_owned(), file.numbers(type_id, &[])?),
+        ("node_type_id".to_owned(), file.numbers(type_ids, &[])?),
         ("node_group_id".to_owned(), file.numbers(std::iter::repeat_n(0_u32, n as usize), &[])?),
         ("node_group_index".to_owned(), file.numbers(0..n, &[])?),
         ("0".to_owned(), properties),
