@@ -1,5 +1,5 @@
 //! Reads the edges of a SONATA file as an edge list: `source_node_id` and `target_node_id` of its one population, and weights and
-//! delays of its edge group 0.
+//! delays of its edge group 0, or those of the edge types in a table beside the file.
 
 use super::{
     DataError,
@@ -7,8 +7,12 @@ use super::{
     edges::{Batch, BatchFn, EdgeColumn, EdgeSource, Need, RowValues, out_of_range_message},
     hdf5_file::{Hdf5Column, Hdf5File, NumberType},
     messages,
+    sonata_types::{TypeOf, TypeTable},
 };
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
 
 /// Number of rows read at a time.
 const BATCH: u64 = 1 << 16;
@@ -18,11 +22,19 @@ const PART_ROWS: u64 = 1 << 20;
 const MAX_PER_BYTE: u64 = 1032;
 
 /// Accepted names of the number of synapses of an edge.
-const COUNTS: [&str; 1] = ["nsyns"];
+pub const COUNTS: [&str; 1] = ["nsyns"];
 /// Accepted names of the weight of an edge.
-const WEIGHTS: [&str; 3] = ["syn_weight", "weight", "conductance"];
+pub const WEIGHTS: [&str; 3] = ["syn_weight", "weight", "conductance"];
 /// Name of the delay in milliseconds.
-const DELAY: &str = "delay";
+pub const DELAY: &str = "delay";
+
+/// Weights, counts or delays of the edges.
+struct Property {
+    name: String,
+    number_type: NumberType,
+    /// Values by edge type; `None` for a column of the edges.
+    of_types: Option<HashMap<u64, f64>>,
+}
 
 /// Edge population of a SONATA file.
 pub struct SonataEdges {
@@ -32,9 +44,9 @@ pub struct SonataEdges {
     n: u64,
     /// Names of the columns, as edge lists name them.
     names: Vec<String>,
-    /// Name and type of the column of weights or counts.
-    weight: Option<(String, NumberType)>,
-    has_delays: bool,
+    /// Weights or counts.
+    weight: Option<Property>,
+    delay: Option<Property>,
     weight_exponent: Option<i32>,
 }
 
@@ -56,36 +68,28 @@ impl SonataEdges {
         let has_group = file.groups(&group)?.iter().any(|name| name == "0");
         check_groups(&file, &group, n)?;
         let properties = if has_group { file.datasets(&format!("{group}/0"))? } else { vec![] };
-        let has = |name: &str| properties.iter().any(|known| known == name);
+        let types = TypeOf::Edge.beside(path).map(|path| TypeTable::read(&path, TypeOf::Edge)).transpose()?;
+        let places = Places { file: &file, group: &group, n, properties: &properties, types: types.as_ref() };
         let preferred: Vec<&str> = match values {
             RowValues::Counts => COUNTS.iter().chain(&WEIGHTS).copied().collect(),
             RowValues::Weights => WEIGHTS.iter().chain(&COUNTS).copied().collect(),
         };
-        let weight = preferred.into_iter().find(|name| has(name)).map(|name| {
-            let found = column(&format!("0/{name}"))?;
-            same_length(&found, n)?;
-            let number_type = found.number_type()?;
-            if values == RowValues::Counts && number_type == NumberType::Real {
-                return Err(found.error(
-                    None,
-                    "whole numbers of synapses expected; projections of networks from rules take weights",
-                ));
+        let weight = places.find(&preferred)?;
+        match &weight {
+            Some(of) if values == RowValues::Counts && of.number_type == NumberType::Real => {
+                return Err(places.not_counts(of));
             }
-            let exponent = found.attribute(WEIGHT_EXPONENT).and_then(|text| text.parse::<i32>().ok());
-            Ok::<_, DataError>((name.to_owned(), number_type, exponent))
-        });
-        let weight = weight.transpose()?;
-        let has_delays = values == RowValues::Weights && has(DELAY);
-        if has_delays {
-            let delays = column(&format!("0/{DELAY}"))?;
-            same_length(&delays, n)?;
-            delays.number_type()?;
+            None if values == RowValues::Weights => return Err(no_weights(path, &group, types.as_ref())),
+            _ => {}
         }
+        let own = weight.as_ref().filter(|of| of.of_types.is_none());
+        let own = own.map(|of| column(&format!("0/{}", of.name))).transpose()?;
+        let weight_exponent =
+            own.and_then(|of| of.attribute(WEIGHT_EXPONENT)).and_then(|text| text.parse::<i32>().ok());
+        let delay = if values == RowValues::Weights { places.find(&[DELAY])? } else { None };
         let mut names = vec!["source_node_id".to_owned(), "target_node_id".to_owned()];
         names.extend(properties.iter().map(|name| if name == DELAY { DELAY_MS.to_owned() } else { name.clone() }));
-        let weight_exponent = weight.as_ref().and_then(|(.., exponent)| *exponent);
-        let weight = weight.map(|(name, number_type, _)| (name, number_type));
-        Ok(Self { path: path.to_owned(), group, n, names, weight, has_delays, weight_exponent })
+        Ok(Self { path: path.to_owned(), group, n, names, weight, delay, weight_exponent })
     }
 }
 
@@ -103,6 +107,63 @@ fn population(path: &Path, file: &Hdf5File) -> Result<String, DataError> {
             ))
         }
     }
+}
+
+/// Places where properties of edges are found.
+struct Places<'a> {
+    file: &'a Hdf5File,
+    /// Path of the population in the file.
+    group: &'a str,
+    n: u64,
+    /// Names of the columns of edge group 0.
+    properties: &'a [String],
+    types: Option<&'a TypeTable>,
+}
+
+impl Places<'_> {
+    fn column(&self, name: &str) -> Result<Hdf5Column, DataError> {
+        self.file.column(&format!("{}/{name}", self.group))
+    }
+
+    /// Finds the first of some properties that is a column of the edges, or else of the edge types; `None` if there is none. Fails if
+    /// the column is damaged or holds no numbers.
+    fn find(&self, names: &[&str]) -> Result<Option<Property>, DataError> {
+        if let Some(name) = names.iter().find(|name| self.properties.iter().any(|known| known == *name)) {
+            let found = self.column(&format!("0/{name}"))?;
+            same_length(&found, self.n)?;
+            return Ok(Some(Property { name: (*name).to_owned(), number_type: found.number_type()?, of_types: None }));
+        }
+        let Some(types) = self.types else { return Ok(None) };
+        for name in names {
+            if let Some(numbers) = types.numbers(name)? {
+                same_length(&self.column(TypeOf::Edge.id())?, self.n)?;
+                let (number_type, of_types) = (numbers.number_type, Some(numbers.by_id));
+                return Ok(Some(Property { name: (*name).to_owned(), number_type, of_types }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the error about weights with fractions where synapse counts are read.
+    fn not_counts(&self, of: &Property) -> DataError {
+        let what = "whole numbers of synapses expected; projections of networks from rules take weights";
+        match (&of.of_types, self.types) {
+            (Some(_), Some(types)) => DataError::format(&types.path, format!("column \"{}\": {what}", of.name)),
+            _ => self.column(&format!("0/{}", of.name)).map_or_else(|e| e, |column| column.error(None, what)),
+        }
+    }
+}
+
+/// Returns the error about edges without weights.
+fn no_weights(path: &Path, group: &str, types: Option<&TypeTable>) -> DataError {
+    let table = types.map_or("edge_types.csv".into(), |of| of.path.file_name().unwrap_or_default().to_string_lossy());
+    let there = if types.is_some() { "has no such column" } else { "is not beside the file" };
+    let what = format!(
+        "{group}/0: there are no weights: the edges have no column \"{}\", and {table} {there}. Add the column to one of them; \
+         in {table} it holds one weight per edge_type_id",
+        WEIGHTS[0]
+    );
+    DataError::format(path, what)
 }
 
 fn same_length(column: &Hdf5Column, n: u64) -> Result<(), DataError> {
@@ -136,64 +197,93 @@ fn check_groups(file: &Hdf5File, group: &str, n: u64) -> Result<(), DataError> {
 }
 
 /// Columns that a pass reads.
-struct Columns {
+struct Columns<'a> {
     source: Hdf5Column,
     target: Option<Hdf5Column>,
-    weight: Option<Hdf5Column>,
-    delay: Option<Hdf5Column>,
+    weight: Option<Values<'a>>,
+    delay: Option<Values<'a>>,
+}
+
+/// Values of a property in the order of the edges.
+struct Values<'a> {
+    /// Column of the property, or of the edge types.
+    column: Hdf5Column,
+    property: &'a Property,
 }
 
 impl SonataEdges {
-    fn columns(&self, need: Need) -> Result<Columns, DataError> {
+    fn columns(&self, need: Need) -> Result<Columns<'_>, DataError> {
         let file = Hdf5File::open(&self.path)?;
         let column = |name: &str| file.column(&format!("{}/{name}", self.group));
+        let values = |property: Option<&Property>| -> Result<Option<Hdf5Column>, DataError> {
+            let Some(property) = property else { return Ok(None) };
+            let own = format!("0/{}", property.name);
+            column(if property.of_types.is_some() { TypeOf::Edge.id() } else { &own }).map(Some)
+        };
         let has_values = matches!(need, Need::Counts | Need::Weights);
         let weight = self.weight.as_ref().filter(|_| has_values);
+        let delay = self.delay.as_ref().filter(|_| need == Need::Weights);
         Ok(Columns {
             source: column("source_node_id")?,
             target: (need != Need::Pre).then(|| column("target_node_id")).transpose()?,
-            weight: weight.map(|(name, _)| column(&format!("0/{name}"))).transpose()?,
-            delay: (self.has_delays && need == Need::Weights).then(|| column(&format!("0/{DELAY}"))).transpose()?,
+            weight: values(weight)?.zip(weight).map(|(column, property)| Values { column, property }),
+            delay: values(delay)?.zip(delay).map(|(column, property)| Values { column, property }),
         })
     }
 }
 
-impl Columns {
+impl Values<'_> {
+    /// Reads some rows as numbers. Fails if an edge type has no value.
+    fn reals(&self, first: u64, n: u64) -> Result<Vec<f64>, DataError> {
+        let Some(by_id) = &self.property.of_types else { return self.column.reals(first, n) };
+        let value = |(row, id): (u64, u64)| {
+            let missing = || format!("the table of edge types has no \"{}\" for the type {id}", self.property.name);
+            by_id.get(&id).copied().ok_or_else(|| self.column.error(Some(row), &missing()))
+        };
+        (first..).zip(self.column.unsigned(first, n)?).map(value).collect()
+    }
+
+    /// Reads some rows as synapse counts. Fails if a value does not fit.
+    fn counts(&self, first: u64, n: u64) -> Result<Vec<i32>, DataError> {
+        let wrong = |row, value: &dyn std::fmt::Display| {
+            self.column.error(Some(row), &format!("synapse count {value} does not fit 32 bits"))
+        };
+        if self.property.of_types.is_none() {
+            let count = |(row, value): (u64, i64)| i32::try_from(value).map_err(|_| wrong(row, &value));
+            return (first..).zip(self.column.signed(first, n)?).map(count).collect();
+        }
+        // Values of types are whole here, and those that fit are exact.
+        let fits = |value: f64| value >= f64::from(i32::MIN) && value <= f64::from(i32::MAX);
+        let count = |(row, value)| if fits(value) { Ok(value as i32) } else { Err(wrong(row, &value)) };
+        (first..).zip(self.reals(first, n)?).map(count).collect()
+    }
+}
+
+impl Columns<'_> {
     fn of(&self, column: EdgeColumn) -> &Hdf5Column {
         let of = match column {
             EdgeColumn::Pre => None,
             EdgeColumn::Post => self.target.as_ref(),
-            EdgeColumn::Weight => self.weight.as_ref(),
-            EdgeColumn::Delay => self.delay.as_ref(),
+            EdgeColumn::Weight => self.weight.as_ref().map(|values| &values.column),
+            EdgeColumn::Delay => self.delay.as_ref().map(|values| &values.column),
         };
         of.unwrap_or(&self.source)
     }
 
     /// Reads the values of some rows.
-    fn values(
-        &self,
-        (need, number_type): (Need, NumberType),
-        first: u64,
-        n: u64,
-        batch: &mut Batch,
-    ) -> Result<(), DataError> {
+    fn values(&self, need: Need, first: u64, n: u64, batch: &mut Batch) -> Result<(), DataError> {
         match (&self.weight, need) {
             (_, Need::Pre | Need::Ends) => {}
             (None, Need::Counts) => batch.count.resize(n as usize, 1),
             (None, Need::Weights) => batch.weight.resize(n as usize, 1.0),
-            (Some(column), Need::Counts) => {
-                for (row, value) in (first..).zip(column.signed(first, n)?) {
-                    let wrong = |_| column.error(Some(row), &format!("synapse count {value} does not fit 32 bits"));
-                    batch.count.push(i32::try_from(value).map_err(wrong)?);
-                }
-            }
-            (Some(column), Need::Weights) => {
-                batch.weight = column.reals(first, n)?;
-                batch.is_real = number_type == NumberType::Real;
+            (Some(values), Need::Counts) => batch.count = values.counts(first, n)?,
+            (Some(values), Need::Weights) => {
+                batch.weight = values.reals(first, n)?;
+                batch.is_real = values.property.number_type == NumberType::Real;
             }
         }
-        if let Some(column) = &self.delay {
-            batch.delay_ms = column.reals(first, n)?;
+        if let Some(values) = &self.delay {
+            batch.delay_ms = values.reals(first, n)?;
         }
         Ok(())
     }
@@ -224,15 +314,15 @@ impl EdgeSource for SonataEdges {
 
     fn weight_column(&self) -> Option<&str> {
         // The signs of SONATA weights are those of their effects, as in the first name of an edge list.
-        self.weight.as_ref().map(|(name, _)| if name == COUNTS[0] { COUNTS[0] } else { WEIGHT[0] })
+        self.weight.as_ref().map(|of| if of.name == COUNTS[0] { COUNTS[0] } else { WEIGHT[0] })
     }
 
     fn has_delays(&self) -> bool {
-        self.has_delays
+        self.delay.is_some()
     }
 
     fn may_be_real(&self) -> bool {
-        self.weight.as_ref().is_some_and(|(_, number_type)| *number_type == NumberType::Real)
+        self.weight.as_ref().is_some_and(|of| of.number_type == NumberType::Real)
     }
 
     fn weight_exponent(&self) -> Option<i32> {
@@ -247,7 +337,6 @@ impl EdgeSource for SonataEdges {
         progress: &(dyn Fn(u64) -> Result<(), DataError> + Sync),
     ) -> Result<(), DataError> {
         let columns = self.columns(need)?;
-        let number_type = self.weight.as_ref().map_or(NumberType::Signed, |(_, number_type)| *number_type);
         let begin = part as u64 * PART_ROWS;
         let end = begin + self.part_size(part);
         let mut batch = Batch::default();
@@ -258,7 +347,7 @@ impl EdgeSource for SonataEdges {
             if let Some(target) = &columns.target {
                 batch.post = indices(target, first, n)?;
             }
-            columns.values((need, number_type), first, n, &mut batch)?;
+            columns.values(need, first, n, &mut batch)?;
             let place = |row: usize| Some(first + row as u64);
             take(&batch).map_err(|wrong| columns.of(wrong.column).error(place(wrong.row), &wrong.what))?;
             progress(n)?;

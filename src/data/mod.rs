@@ -2,9 +2,10 @@
 //!
 //! [`read`] turns a folder, an edge list or the published file pair into a [`Connectome`]; [`generate`] makes a connectome from
 //! a seed; [`rewire`] makes a random network that keeps properties of another one; [`columns`] reads small lists of indices;
-//! [`text`] makes tokens of texts; [`tensors`] reads and writes weights.
+//! [`circuit`] finds the files of a SONATA circuit; [`text`] makes tokens of texts; [`tensors`] reads and writes weights.
 //! Every error is a [`DataError`] that names the file and the line, or the column and row group.
 
+pub mod circuit;
 pub mod columns;
 pub mod connectome;
 pub mod csr;
@@ -46,6 +47,7 @@ mod parquet_footer;
 mod parquet_pages;
 mod read;
 mod row_check;
+mod sonata_types;
 
 pub use connectome::{Category, Connectome, NeuronTable};
 pub use csr::Csr;

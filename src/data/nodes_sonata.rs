@@ -5,17 +5,16 @@ use super::{
     DataError,
     hdf5_file::{Hdf5File, NumberType},
     memory::Budget,
-    messages, read_text_at_most,
+    messages,
+    sonata_types::{TypeOf, TypeTable},
 };
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
 };
 
-/// Maximum size of a table of node types, bytes.
-const MAX_TYPES: u64 = 16 << 20;
 /// Name of the column that refers to a node type.
-const TYPE_ID: &str = "node_type_id";
+const TYPE_ID: &str = TypeOf::Node.id();
 
 /// Values of a column.
 pub enum NodeValues {
@@ -81,7 +80,8 @@ impl SonataNodes {
                 columns.push((name, place));
             }
         }
-        let (names, types) = node_types(path)?;
+        let table = TypeOf::Node.beside(path).map(|path| TypeTable::read(&path, TypeOf::Node)).transpose()?;
+        let (names, types) = table.map(TypeTable::into_cells).unwrap_or_default();
         for (i, name) in names.into_iter().enumerate() {
             if !columns.iter().any(|(known, _)| *known == name) {
                 columns.push((name, Place::Type(i)));
@@ -139,71 +139,5 @@ impl SonataNodes {
             Ok(NumberType::Real) => NodeValues::Real(column.reals(0, self.n)?),
             Err(_) => NodeValues::Other,
         })
-    }
-}
-
-/// Names of the columns of node types, and their cells by id.
-type NodeTypes = (Vec<String>, HashMap<String, Vec<String>>);
-
-/// Reads the table of node types beside a file: `node_types.csv`, or `v1_node_types.csv` for `v1_nodes.h5`; empty if there is none.
-/// Fails if a row has another number of cells than the header.
-fn node_types(nodes: &Path) -> Result<NodeTypes, DataError> {
-    let stem = nodes.file_stem().unwrap_or_default().to_string_lossy();
-    let own = format!("{}_types.csv", stem.strip_suffix('s').unwrap_or(&stem));
-    let path = nodes.with_file_name(own);
-    if !path.is_file() {
-        return Ok(NodeTypes::default());
-    }
-    let text = read_text_at_most(&path, MAX_TYPES, &|_, _| true)?;
-    let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-    let Some((_, head)) = lines.next() else { return Ok(NodeTypes::default()) };
-    let mut names = cells(head);
-    let Some(id) = names.iter().position(|name| name == TYPE_ID) else {
-        return Err(DataError::format(&path, messages::no_column(&[TYPE_ID], &names)));
-    };
-    let mut types = HashMap::new();
-    for (line, text) in lines {
-        let mut row = cells(text);
-        if row.len() != names.len() {
-            let what = format!("{} cells where the header has {}", row.len(), names.len());
-            return Err(DataError::at_line(&path, line, what));
-        }
-        let of = row.remove(id);
-        types.insert(of, row);
-    }
-    names.remove(id);
-    Ok((names, types))
-}
-
-/// Divides a line at spaces outside of quotes. `NULL` is an empty cell.
-fn cells(line: &str) -> Vec<String> {
-    let (mut cells, mut cell, mut is_quoted, mut has_cell) = (vec![], String::new(), false, false);
-    for c in line.trim().chars() {
-        match c {
-            '"' => (is_quoted, has_cell) = (!is_quoted, true),
-            ' ' | '\t' if !is_quoted => {
-                if has_cell || !cell.is_empty() {
-                    cells.push(std::mem::take(&mut cell));
-                }
-                has_cell = false;
-            }
-            other => cell.push(other),
-        }
-    }
-    if has_cell || !cell.is_empty() {
-        cells.push(cell);
-    }
-    cells.into_iter().map(|cell| if cell == "NULL" { String::new() } else { cell }).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_of_node_types_have_quoted_and_missing_cells() {
-        assert_eq!(cells("100 \"a b\" NULL x"), ["100", "a b", "", "x"]);
-        assert_eq!(cells("node_type_id  pop_name"), ["node_type_id", "pop_name"]);
-        assert_eq!(cells("\"\" 7"), ["", "7"]);
     }
 }

@@ -109,7 +109,8 @@ params! {
     pub struct FromFile {
         /// Edge list: edges.parquet or edges.csv with pre, post, w, and optionally delay_ms, which replaces the delay. The weight of
         /// a connection is w times a draw of the weight: a weight of 1 takes w as it is, in pA or mV. Without fractions and delays,
-        /// w is a synapse count, and rows of one pair are added up.
+        /// w is a synapse count, and rows of one pair are added up. Or SONATA edges (.h5) with syn_weight or nsyns, or with these by edge
+        /// type in edge_types.csv beside the file.
         #[param(title = "Edge file", apply = Rebuild)]
         path: PathText = PathText::default(),
     }
