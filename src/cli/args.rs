@@ -24,7 +24,7 @@ use std::path::PathBuf;
 #[command(after_help = "Exit codes: 0 ok, 1 error, 2 usage, 3 cancelled, 4 no usable GPU or a GPU that failed.\n\
     NEUROPIL_LOG (or RUST_LOG) sets what is logged to stderr, e.g. NEUROPIL_LOG=debug.")]
 pub(super) struct Args {
-    /// Project, run folder or lineages (.nwk) to open.
+    /// Project, run folder, lineages (.nwk) or SONATA circuit (.json) to open.
     pub project: Option<PathBuf>,
     /// Options of the window.
     #[command(flatten)]
@@ -51,7 +51,7 @@ pub(super) struct WindowArgs {
 pub(super) enum Task {
     /// Run a project and record it.
     Run(RunArgs),
-    /// Write a new project file: of a kind, of an example, or with the shape of a file of weights.
+    /// Write a new project file: of a kind, of an example, of a SONATA circuit, or with the shape of a file of weights.
     New(NewArgs),
     /// Repeat a recorded run and compare every stream, or a trial of an experiment and compare its hash: exit 0 when identical,
     /// 1 when not.
@@ -188,7 +188,8 @@ pub(super) struct RunArgs {
 
 #[derive(Group, Debug)]
 pub(super) struct NewArgs {
-    /// Name of a kind or an example, e.g. `transformer` or `gpt2`, or a project file.
+    /// Name of a kind or an example, e.g. `transformer` or `gpt2`, a project file, or a SONATA circuit: its circuit_config.json,
+    /// the simulation_config.json of a run, or the folder.
     pub from: String,
     /// Begin with the weights in this safetensors file, and take the shape of the model from it: layers, heads, width,
     /// context, and the tokenizer beside it.

@@ -2,6 +2,7 @@
 
 use super::{args::NewArgs, error::CliError, run::here, stdout::print_line};
 use crate::{
+    data::circuit::config_of,
     kinds::Model,
     project::{self, Project},
     sim::FileValues,
@@ -10,7 +11,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 
 pub(super) fn new(args: &NewArgs) -> Result<(), CliError> {
-    let (mut project, name) = start(&args.from)?;
+    let (mut project, left_out, name) = start(&args.from)?;
     let mut taken = (vec![], FileValues::default());
     if let Some(weights) = &args.weights {
         taken = take_weights(&mut project, weights)?;
@@ -25,6 +26,7 @@ pub(super) fn new(args: &NewArgs) -> Result<(), CliError> {
     }
     project::save(&project, &out)?;
     let (changed, FileValues { notes, .. }) = taken;
+    let notes = [left_out, notes].concat();
     if args.json {
         let path = out.display().to_string();
         print_line!(
@@ -39,27 +41,34 @@ pub(super) fn new(args: &NewArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns the project of a kind, an example or a file, and the name of a file for it. Fails if there is none of this name.
-fn start(from: &str) -> Result<(Project, String), CliError> {
+/// Returns the project of a kind, an example, a file or a SONATA circuit, sentences about what the project does not hold, and the name
+/// of a file for it. Fails if there is none of this name.
+fn start(from: &str) -> Result<(Project, Vec<String>, String), CliError> {
     if let Some(project) = project::new_project(from) {
-        return Ok((project, from.to_owned()));
+        return Ok((project, vec![], from.to_owned()));
     }
     let models = Model::all();
     let mut examples = models.iter().flat_map(|model| model.examples());
     if let Some(example) = examples.find(|example| example.name == from) {
-        return Ok((project::read(example.file)?.0, from.to_owned()));
+        return Ok((project::read(example.file)?.0, vec![], from.to_owned()));
     }
     let path = Path::new(from);
+    if let Some(config) = config_of(path).filter(|config| config.exists()) {
+        let (project, notes) = project::of_circuit(&config)?;
+        let name = project.name.clone();
+        return Ok((project, notes, name));
+    }
     if !path.exists() {
         let names = models.iter().flat_map(|model| model.examples()).map(|example| example.name);
         let known: Vec<&str> = models.iter().map(Model::name).chain(names).collect();
-        let what = format!("there is no kind, example or project file `{from}`; there are {}", known.join(", "));
+        let what =
+            format!("there is no kind, example, project file or circuit `{from}`; there are {}", known.join(", "));
         return Err(CliError::Usage(what));
     }
     let (project, warnings) = project::open(path)?;
     warnings.iter().for_each(|warning| eprintln!("{}: {warning}", path.display()));
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    Ok((project, format!("{stem}-new")))
+    Ok((project, vec![], format!("{stem}-new")))
 }
 
 /// Sets the initial weights, and the parameters that follow from their file. Returns a line for each of these parameters that

@@ -5,8 +5,8 @@ use crate::{
     params::{Change, ParamWarning, Params},
     sim::{
         ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, FileValues, GraphForecast,
-        HuggingFaceModel, Kind, MemoryReport, Preset, ProbeId, ProbeSpec, Progress, RequestSpec, RooflineWork,
-        Semantics, ShareLevel, SimError, Simulation, Snapshot, StepCount, Template, TimeBase,
+        HuggingFaceModel, ImportedNetwork, Kind, MemoryReport, Preset, ProbeId, ProbeSpec, Progress, RequestSpec,
+        RooflineWork, Semantics, ShareLevel, SimError, Simulation, Snapshot, StepCount, Template, TimeBase,
     },
 };
 
@@ -117,6 +117,15 @@ macro_rules! kinds {
             /// Returns the weights of a saved state for `transformers`. Fails as the kind does.
             pub fn hugging_face(&self, state: &Snapshot) -> Result<HuggingFaceModel, SimError> {
                 match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::hugging_face(p, state), )* }
+            }
+
+            /// Reads the network of a SONATA circuit from its configuration, with the first kind that has networks of neurons. Fails
+            /// as the kind does, or if there is no such kind.
+            pub fn of_circuit(path: &std::path::Path) -> Result<ImportedNetwork<Self>, SimError> {
+                $( $(#[cfg($cfg)])? if let Some(read) = <$module::$Kind as Kind>::of_circuit(path) {
+                    return read.map(|network| network.map(|params| Self::$Variant(Box::new(params))));
+                } )*
+                Err(SimError::Input("no kind reads circuits".to_owned()))
             }
 
             /// Names of the edge lists of the connections; empty without connections.

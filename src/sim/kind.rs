@@ -2,8 +2,8 @@
 
 use super::{
     ActionSpec, Bench, EdgeList, ElementSet, Exactness, Example, FileValues, GraphForecast, HuggingFaceModel,
-    KernelChoices, MemoryReport, ProbeId, ProbeSpec, RequestSpec, Semantics, SimError, Simulation, Snapshot, StepCount,
-    Tap, TimeBase, Trial,
+    ImportedNetwork, KernelChoices, MemoryReport, ProbeId, ProbeSpec, RequestSpec, Semantics, SimError, Simulation,
+    Snapshot, StepCount, Tap, TimeBase, Trial,
 };
 use crate::{
     gpu::{Gpu, GpuError, ModuleSpec},
@@ -293,6 +293,12 @@ pub trait Kind {
     fn hugging_face(params: &Self::Params, state: &Snapshot) -> Result<HuggingFaceModel, SimError> {
         let _ = (params, state);
         Err(SimError::Input("`transformers` has no model of this kind".to_owned()))
+    }
+    /// Reads the network of a SONATA circuit from its configuration. Fails if a file is damaged, or the kind cannot hold the circuit;
+    /// `None` for kinds without networks of neurons.
+    fn of_circuit(path: &Path) -> Option<Result<ImportedNetwork<Self::Params>, SimError>> {
+        let _ = path;
+        None
     }
     /// Returns the names of the edge lists of the connections: one per projection, or one empty name for all connections of a
     /// network; empty without connections.

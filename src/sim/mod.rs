@@ -14,6 +14,7 @@ mod file_values;
 mod graph_forecast;
 mod host_memory;
 mod hugging_face;
+mod imported_network;
 mod individuals;
 mod input_data;
 pub mod kind;
@@ -48,6 +49,7 @@ pub use file_values::FileValues;
 pub use graph_forecast::{GraphForecast, GraphProblem};
 pub use host_memory::HostMemory;
 pub use hugging_face::{HuggingFaceModel, NamedTensor};
+pub use imported_network::ImportedNetwork;
 pub use individuals::{FREE_SLOT, Individuals};
 pub use input_data::InputData;
 pub use kind::{

@@ -32,6 +32,22 @@ fn the_formats_that_a_run_can_give_are_listed() {
     assert_eq!(file["bytes"], written);
 }
 
+/// A circuit is written as a project, which runs; its notes say what is left out.
+#[test]
+fn a_circuit_becomes_a_project() {
+    let temp = TempFolder::new("circuit");
+    let circuit = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/sonata/circuit");
+    let out = temp.join("net.ron");
+    let (from, to) = (circuit.to_str().expect("text"), out.to_str().expect("text"));
+    let said = json(&run(&["new", from, "--out", to, "--json"]));
+    let notes = said["notes"].as_array().expect("a list");
+    assert!(notes.iter().any(|note| note.as_str().is_some_and(|text| text.contains("`lgn` is left out"))), "{said}");
+    let words = ["--device", "cpu", "--duration", "20ms", "--allow-outside", "--out"];
+    ok(&neuropil().arg("run").arg(&out).args(words).arg(temp.join("run")).output().expect("it starts"));
+    let absent = run(&["new", temp.join("absent.json").to_str().expect("text")]);
+    assert_eq!(absent.status.code(), Some(2));
+}
+
 /// The network is made again from the project in the run folder. The file is one that a network from files reads.
 #[test]
 fn connections_are_written_for_networks_from_files() {

@@ -128,6 +128,19 @@ fn projections_from_exported_files_are_those_of_the_rules() {
     for files in [files, sonata] {
         read_back_is_equal(&project, &of_files(&files));
     }
+    read_back_is_equal(&project, &of_circuit(&folder, &project));
+}
+
+/// Returns the project of an exported circuit, with the external input, which circuits do not hold.
+fn of_circuit(folder: &Path, of: &Project) -> Project {
+    let (mut project, notes) = project::of_circuit(&folder.join("circuit_config.json")).expect("a circuit");
+    let said = |part: &str| notes.iter().filter(|note| note.contains(part)).count();
+    assert_eq!((said("has the model iaf_psc_exp"), said("has the model CUBA"), notes.len()), (2, 1, 3), "{notes:?}");
+    project.seed = of.seed;
+    let (Model::Spiking(params), Model::Spiking(from)) = (&mut project.model, &of.model) else { panic!("networks") };
+    params.external_inputs.clone_from(&from.external_inputs);
+    params.external_inputs.iter_mut().for_each(|input| input.population = input.population.replace('/', "_"));
+    project
 }
 
 /// Fails unless two projects have the same connections, units of the weights, spikes and saved state.
@@ -169,6 +182,15 @@ fn a_network_of_synapse_counts_is_one_file_that_a_network_from_files_reads() {
     let (made, read) = (setup(&project), setup(&again));
     assert_eq!((made.n(), &made.connectivity), (read.n(), &read.connectivity));
     assert_eq!(read.notices, ["edges.parquet: the column \"delay_ms\" is not used; all connections have one delay."]);
+    let folder = temp.join("net.sonata");
+    export(&run, Format::Sonata, Some(&folder)).expect("exported");
+    let (circuit, _) = project::of_circuit(&folder.join("circuit_config.json")).expect("a circuit");
+    assert_eq!(setup(&circuit).connectivity, made.connectivity);
+    let types = std::fs::read_to_string(folder.join("edge_types.csv")).expect("a table");
+    assert!(
+        types.ends_with(" NULL NULL 1.7999999523162842\n"),
+        "signed counts differ, the delay is that of all: {types}"
+    );
 }
 
 /// A cancelled export leaves no file, at whichever report it is cancelled.

@@ -3,6 +3,7 @@
 mod archives;
 mod capsule;
 mod checkpoints;
+mod circuits;
 mod damage;
 #[cfg(feature = "demo")]
 mod diverged;

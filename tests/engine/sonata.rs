@@ -11,7 +11,7 @@ use std::{
     process::Command,
 };
 
-fn golden(name: &str) -> PathBuf {
+pub fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/sonata").join(name)
 }
 
@@ -59,7 +59,7 @@ fn damaged_sonata_files_are_refused_with_their_place() {
 }
 
 /// Returns a damaged copy: changed bytes, a removed end, a span of zeros or a repeated span.
-fn damaged(intact: &[u8], variant: u32) -> Vec<u8> {
+pub fn damaged(intact: &[u8], variant: u32) -> Vec<u8> {
     let mut next = 0;
     let mut draw = |below: usize| {
         next += 1;

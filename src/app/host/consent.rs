@@ -23,6 +23,8 @@ pub struct Received {
 pub enum ReceivedPurpose {
     /// Opening the project, which was read with these corrections.
     OpenProject(Box<Project>, Vec<Warning>),
+    /// Opening the SONATA circuit of a configuration.
+    OpenCircuit,
     /// Opening the run.
     OpenRun,
     /// Replaying the run.

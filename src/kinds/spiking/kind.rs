@@ -1,6 +1,7 @@
 //! Spiking networks as a [`Kind`].
 
 use super::{
+    circuit,
     cpu::{CpuSim, leaky::LeakySim},
     cuda::{self, CudaSim},
     edge_lists,
@@ -28,11 +29,11 @@ use crate::{
     params::ParamWarning,
     sim::{
         ActionSpec, Bench, BuildContext, Device, DeviceKind, EdgeList, ElementSet, Exactness, Example, GraphForecast,
-        Kind, MemoryReport, Preset, ProbeId, ProbeSpec, Progress, RequestSpec, RooflineWork, Semantics, SimError,
-        Simulation, Snapshot, StartRequest, StepCount, Tap, Template, TimeBase,
+        ImportedNetwork, Kind, MemoryReport, Preset, ProbeId, ProbeSpec, Progress, RequestSpec, RooflineWork,
+        Semantics, SimError, Simulation, Snapshot, StartRequest, StepCount, Tap, Template, TimeBase,
     },
 };
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 /// Number of neurons above which a simulation has blocks on all multiprocessors of a large GPU. Eight trials at a time of the fly,
 /// with 138,639 neurons, are a quarter slower on an H200 than one after another.
@@ -149,6 +150,10 @@ impl Kind for SpikingKind {
 
     fn elements(setup: &Setup) -> Option<Arc<ElementSet>> {
         Some(setup.neurons.clone())
+    }
+
+    fn of_circuit(path: &Path) -> Option<Result<ImportedNetwork<Params>, SimError>> {
+        Some(circuit::read(path))
     }
 
     fn edge_lists(params: &Params) -> Vec<String> {

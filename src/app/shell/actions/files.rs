@@ -184,6 +184,7 @@ fn system_dialog(purpose: &Purpose, place: &Path) -> Option<PathBuf> {
         Purpose::Open => {
             let trees = crate::export::Format::Newick;
             let dialog = project(dialog).add_filter(trees.label(), &[trees.extension()]);
+            let dialog = dialog.add_filter("SONATA circuit", &["json"]);
             dialog.set_title("Open project").pick_file()
         }
         Purpose::SaveAs => {

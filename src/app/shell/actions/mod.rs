@@ -3,6 +3,7 @@
 pub mod arrivals;
 pub mod attention;
 pub mod branch;
+pub mod circuits;
 pub mod documents;
 pub mod experiment;
 pub mod figures;

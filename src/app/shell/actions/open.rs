@@ -1,7 +1,7 @@
 //! Opening of projects and runs. Files outside their folders are read only if the user allows it.
 
 use super::{
-    documents, experiment, recording, runs,
+    circuits, documents, experiment, recording, runs,
     trees::{self, open_failed},
 };
 use crate::{
@@ -14,12 +14,13 @@ use crate::{
             parts::ActionParts,
         },
     },
+    data::circuit::config_of,
     experiment::{folder, is_experiment},
     project::{self, Project, Warning, run::MANIFEST},
 };
 use std::path::{Path, PathBuf};
 
-/// Reads a project, a run folder or a file of trees on a thread.
+/// Reads a project, a run folder, a file of trees or a SONATA circuit on a thread.
 pub fn open_path(parts: &mut ActionParts<'_>, path: PathBuf) {
     if let Some(folder) = run_folder(&path) {
         return open_run(parts, folder);
@@ -29,6 +30,9 @@ pub fn open_path(parts: &mut ActionParts<'_>, path: PathBuf) {
     }
     if is_tree_file(&path) {
         return trees::open(parts.overlays, parts.host, parts.messages, path);
+    }
+    if let Some(config) = config_of(&path) {
+        return circuits::open(parts, config);
     }
     let read = move || {
         let read = project::open(&path).map_err(|e| e.to_string());
@@ -57,6 +61,7 @@ pub fn allow_outside(parts: &mut ActionParts<'_>, received: Received) {
     parts.host.consent.allow(&path, &outside);
     match purpose {
         ReceivedPurpose::OpenProject(project, warnings) => open_project(parts, path, *project, &warnings),
+        ReceivedPurpose::OpenCircuit => circuits::open(parts, path),
         ReceivedPurpose::OpenRun => open_run(parts, path),
         ReceivedPurpose::ReplayRun => recording::replay(parts, &path),
         ReceivedPurpose::ExportRun(format) => runs::export(parts, Some(path), format),
@@ -70,7 +75,7 @@ pub fn deny_outside(parts: &mut ActionParts<'_>, received: &Received) {
     match received.purpose {
         ReceivedPurpose::ReplayRun => parts.messages.notify(Level::Info, format!("{name} was not replayed: {why}")),
         ReceivedPurpose::ExportRun(_) => parts.messages.notify(Level::Info, format!("{name} was not exported: {why}")),
-        ReceivedPurpose::OpenProject(..) | ReceivedPurpose::OpenRun => {
+        ReceivedPurpose::OpenProject(..) | ReceivedPurpose::OpenCircuit | ReceivedPurpose::OpenRun => {
             open_failed(parts.flow, parts.messages, format!("{name} was not opened: {why}"));
         }
     }

@@ -22,6 +22,7 @@ use crate::{
         },
         views::{self, ViewRequest},
     },
+    data::circuit::config_of,
     params::Role,
     project,
 };
@@ -212,16 +213,22 @@ pub fn confirm_close(parts: &mut ActionParts<'_>, ctx: &egui::Context) {
     }
 }
 
-/// Opens a project, a run folder or a file of trees that was dropped on the window.
+/// Opens a project, a run folder, a file of trees or a SONATA circuit that was dropped on the window.
 pub fn open_dropped(parts: &mut ActionParts<'_>, ctx: &egui::Context) {
     let dropped = ctx.input(|i| i.raw.dropped_files.first().map(|f| f.path().to_owned()));
     match dropped {
-        Some(path) if is_tree_file(&path) || path.is_dir() || path.extension().is_some_and(|e| e == "ron") => {
+        Some(path)
+            if is_tree_file(&path)
+                || path.is_dir()
+                || config_of(&path).is_some()
+                || path.extension().is_some_and(|e| e == "ron") =>
+        {
             confirm_unsaved(parts, Intent::Open(path))
         }
-        Some(path) => parts
-            .messages
-            .notify(Level::Warning, format!("{} is not a project: project files end in .ron", path.display())),
+        Some(path) => {
+            let what = "is not a project: project files end in .ron, configurations of SONATA circuits in .json";
+            parts.messages.notify(Level::Warning, format!("{} {what}", path.display()));
+        }
         None => {}
     }
 }

@@ -148,6 +148,7 @@ pub fn outside_files_ui(ui: &mut Ui, received: &Received) -> Option<Answer> {
     title_ui(ui, &format!("Allow {name} to read these files?"));
     let (what, deny, allow) = match received.purpose {
         ReceivedPurpose::OpenProject(..) => ("project", "Do not open", "Allow and open"),
+        ReceivedPurpose::OpenCircuit => ("circuit", "Do not open", "Allow and open"),
         ReceivedPurpose::OpenRun => ("run", "Do not open", "Allow and open"),
         ReceivedPurpose::ReplayRun => ("run", "Do not replay", "Allow and replay"),
         ReceivedPurpose::ExportRun(_) => ("run", "Do not export", "Allow and export"),

@@ -17,7 +17,8 @@ use crate::{
 };
 use egui::Key;
 
-const OPENS: &str = "Opens a project file; the current simulation continues until the new one is ready";
+const OPENS: &str =
+    "Opens a project file, a run or a SONATA circuit; the current simulation continues until the new one is ready";
 const SAVES: &str = "Parameters, stimuli, groups, probes and layout; run data is stored in run folders";
 
 pub const ROWS: &[Row] = &[
