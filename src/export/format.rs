@@ -114,6 +114,36 @@ impl Format {
         }
     }
 
+    /// Returns the programs and libraries that read the files.
+    pub const fn readers(self) -> &'static str {
+        match self {
+            Self::Csv => "spreadsheets, R, pandas",
+            Self::Npz => "NumPy (`numpy.load`)",
+            Self::Parquet => "pandas, Polars, DuckDB, R with arrow",
+            Self::Png => "any program for images",
+            Self::Safetensors => "safetensors for Python and Rust, PyTorch",
+            Self::HuggingFace => "`transformers` (`GPT2LMHeadModel.from_pretrained`)",
+            Self::Newick => {
+                "programs for phylogenies, such as FigTree, ape and ete3; this program opens it in the lineage view"
+            }
+            Self::Edges => "projections *From file* and *Network folder or file* of this program, pandas, Polars",
+            Self::Nwb => "PyNWB with hdmf-zarr (`NWBZarrIO`), nwbinspector, and archives such as DANDI",
+            Self::Sonata => "libsonata, bmtk, NEST; this program opens its circuit_config.json as a project",
+        }
+    }
+
+    /// Returns the help page on all formats as Markdown.
+    pub fn help() -> String {
+        let mut text =
+            "# Export formats\n\nEach export is made from the folder of a run; the run does not change. A format \
+            is offered if the run holds data for it; the tooltip of another one says what is missing.\n"
+                .to_owned();
+        for format in Self::ALL {
+            text += &format!("\n**{}**\n- {}\n- Read by {}\n", format.label(), format.docs(), format.readers());
+        }
+        text
+    }
+
     /// Whether files of the format hold a stream.
     pub fn holds(self, stream: &Stream) -> bool {
         let (is_spikes, is_lineage) = (stream.shape == "spikes", stream.shape == "lineage");

@@ -24,7 +24,7 @@ use crate::{
     project::{self, Manifest, RunFolder, check::damage_of, read_meter::ReadMeter},
     sim::Progress,
 };
-pub use about::About;
+pub use about::{About, AboutField};
 pub use columns::{TableColumn, table_as_parquet};
 use file_names::FileNames;
 pub use format::Format;

@@ -29,7 +29,7 @@ fn project(name: &str) -> (TempFolder, PathBuf) {
 }
 
 /// The same with two recorded runs beside it.
-fn recorded() -> (TempFolder, PathBuf) {
+pub fn recorded() -> (TempFolder, PathBuf) {
     let (folder, file) = project("compare");
     for (name, more) in [("slow", &["--set", "lif.tau_m=31ms"][..]), ("usual", &[])] {
         let run = Command::new(env!("CARGO_BIN_EXE_neuropil"))

@@ -6,6 +6,7 @@ mod continue_run;
 #[cfg(feature = "demo")]
 mod demo;
 mod experiments;
+mod exports;
 mod figures;
 mod graph_editor;
 mod groups;

@@ -186,6 +186,8 @@ pub enum UiCommand {
     ModelHelp,
     /// Shows the rules of a step in which simulators differ.
     Semantics,
+    /// Shows what each format of an exported run holds.
+    ExportFormats,
     System,
     /// Zooms the window in.
     ZoomIn,

@@ -6,6 +6,7 @@ pub mod crash;
 pub mod device;
 pub mod file_watch;
 pub mod jobs;
+pub mod kept_about;
 pub mod placement;
 pub mod recent;
 pub mod software;

@@ -3,6 +3,7 @@
 pub mod answers;
 pub mod ask;
 pub mod import;
+pub mod nwb;
 pub mod paths;
 pub mod preferences;
 pub mod recovery;
@@ -28,6 +29,7 @@ use crate::{
 };
 use answers::{Answer, LeftRun, Purpose};
 use egui::{Align, Frame, Id, Layout, Margin, Modal, RichText, ScrollArea, TextEdit, TextStyle, Ui};
+use nwb::NwbForm;
 use recovery::AtRisk;
 use std::path::PathBuf;
 use sweep::{SweepAnswer, SweepForm};
@@ -59,6 +61,8 @@ pub enum Dialog {
     Crash(PathBuf, String),
     /// Asks for the values of a sweep.
     Sweep(SweepForm),
+    /// Asks for subject and session of an NWB export.
+    Nwb(NwbForm),
     /// Asks for a new name of the run in a folder.
     RenameRun(PathBuf, String),
     /// Asks whether to delete runs, with the consequences.
@@ -97,6 +101,7 @@ pub fn ui(
             Dialog::OutsideFiles(received) => recovery::outside_files_ui(ui, received),
             Dialog::Crash(file, report) => recovery::crash_ui(ui, file, report),
             Dialog::Sweep(form) => sweep_ui(ui, form),
+            Dialog::Nwb(form) => form.ui(ui),
             Dialog::RenameRun(folder, name) => run_folders::rename_ui(ui, folder, name),
             Dialog::DeleteRuns(runs) => run_folders::delete_ui(ui, runs),
             Dialog::Text(title, text) => text_ui(ui, title, text),

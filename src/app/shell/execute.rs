@@ -33,6 +33,7 @@ use crate::{
         kit::{focus, level::Level},
         views,
     },
+    export::Format,
     params::Change,
 };
 
@@ -188,6 +189,7 @@ pub fn run(parts: &mut ActionParts<'_>, preferences: &mut Preferences, ctx: &egu
         UiCommand::Help => overlays.shortcuts_sheet = true,
         UiCommand::PanelHelp => panel_help(document, workspace, overlays),
         UiCommand::ModelHelp => model_help(document, overlays),
+        UiCommand::ExportFormats => overlays.dialog = Some(Dialog::Text("Export formats", Format::help())),
         UiCommand::Semantics => semantics(document, overlays, messages),
         UiCommand::About => overlays.dialog = Some(Dialog::Text("About Neuropil", help::about())),
         UiCommand::System => {

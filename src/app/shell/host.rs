@@ -7,6 +7,7 @@ use crate::app::host::{
     device::Devices,
     file_watch::FileWatch,
     jobs::Jobs,
+    kept_about::KeptAbout,
     placement::Placement,
     recent::{Recent, RecentCommands},
     system::ProcessMemory,
@@ -26,6 +27,8 @@ pub struct Host {
     pub used: RecentCommands,
     /// Files that projects may read outside their folders.
     pub consent: Consent,
+    /// Subject and session that are proposed for the next NWB export.
+    pub about: KeptAbout,
     /// Watches the project's file for changes by other programs.
     pub file_watch: FileWatch,
     /// Folder of settings, shortcuts and layouts; `None`: they are not saved.

@@ -24,8 +24,9 @@ pub(super) fn write(nwb: &mut Nwb, run: &RunFolder, about: &About, no_elements: 
     nwb.store.texts("file_create_date", [&manifest.stopped], none())?;
     nwb.text("identifier", &identifier(run), none())?;
     nwb.text("session_description", &description(run), none())?;
-    nwb.text("session_start_time", &manifest.started, none())?;
-    nwb.text("timestamps_reference_time", &manifest.started, none())?;
+    let start = about.get("session_start_time").unwrap_or(&manifest.started);
+    nwb.text("session_start_time", start, none())?;
+    nwb.text("timestamps_reference_time", start, none())?;
     let folder = run.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     nwb.text("general/session_id", about.get("session_id").unwrap_or(&folder), none())?;
     let notes = run.project().map(|project| project.notes).unwrap_or_default();

@@ -159,6 +159,7 @@ pub fn answer(parts: &mut ActionParts<'_>, answer: Answer, dialog: Dialog) {
             }
         }
         (Answer::RenameRun(folder, name), _) => run_folders::rename(parts, folder, name),
+        (Answer::ExportNwb(run, about), _) => runs::export_nwb(parts, run, about),
         (Answer::DeleteRuns(folders), _) => run_folders::delete(parts, folders),
         (Answer::Layout(name, in_project), _) => files::keep_layout(parts, &name, in_project),
         (Answer::Sweep(values), _) => {

@@ -11,12 +11,16 @@ use crate::{
         host::consent::{Received, ReceivedPurpose},
         kit::{level::Level, text},
         shell::{
-            dialogs::Dialog, host::Host, messages::Messages, panels::toasts::ToastAction, parts::ActionParts,
+            dialogs::{Dialog, nwb::NwbForm},
+            host::Host,
+            messages::Messages,
+            panels::toasts::ToastAction,
+            parts::ActionParts,
             workspace::Workspaces,
         },
     },
     experiment::folder::TRIALS,
-    export::{self, ExportSettings, Format, WrittenFile},
+    export::{self, About, ExportSettings, Format, WrittenFile},
     project::{OutsidePath, RunFolder, outside_paths_of_run},
     sim::Progress,
 };
@@ -70,7 +74,7 @@ pub fn show(
 }
 
 /// Exports a run on a thread; without a folder, the last run of the list. First asks whether the run may read files outside its
-/// folder, if the export makes its network again.
+/// folder, if the export makes its network again, and for subject and session of NWB.
 pub fn export(parts: &mut ActionParts<'_>, folder: Option<PathBuf>, format: Format) {
     let last = || parts.document.library.runs.last().map(|r| r.folder.clone());
     let Some(run) = folder.or_else(last) else { return };
@@ -84,10 +88,24 @@ pub fn export(parts: &mut ActionParts<'_>, folder: Option<PathBuf>, format: Form
             return parts.overlays.open_dialog(Dialog::OutsideFiles(received));
         }
     }
+    if format == Format::Nwb {
+        let form = NwbForm::new(run, &parts.host.about.about);
+        return parts.overlays.open_dialog(Dialog::Nwb(form));
+    }
+    start_export(parts, run, format, ExportSettings::default());
+}
+
+/// Exports a run as NWB on a thread, and keeps subject and session for the next export.
+pub fn export_nwb(parts: &mut ActionParts<'_>, run: PathBuf, about: About) {
+    parts.host.about.keep(&about);
+    start_export(parts, run, Format::Nwb, ExportSettings { about, ..ExportSettings::default() });
+}
+
+fn start_export(parts: &mut ActionParts<'_>, run: PathBuf, format: Format, settings: ExportSettings) {
     let progress = Arc::new(Progress::default());
     let shared = progress.clone();
     let name = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let work = move || export_run(&run, format, &shared).map_err(|e| e.to_string());
+    let work = move || export_run(&run, format, &settings, &shared).map_err(|e| e.to_string());
     let has_started = parts.host.job(parts.messages, "export", work, |parts, result| {
         let was_cancelled = parts.document.library.exporting.take().is_some_and(|job| job.progress.is_cancelled());
         match result {
@@ -147,13 +165,18 @@ pub fn reveal(host: &mut Host, messages: &mut Messages, folder: PathBuf) {
     });
 }
 
-fn export_run(path: &Path, format: Format, progress: &Arc<Progress>) -> std::io::Result<Written> {
+fn export_run(
+    path: &Path,
+    format: Format,
+    settings: &ExportSettings,
+    progress: &Arc<Progress>,
+) -> std::io::Result<Written> {
     let run = RunFolder::open(path)?;
     if let Some(why) = export::damaged(&run, format, progress)?.first() {
         let what = format!("{why}; `neuropil export --allow-damaged` exports what is there");
         return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, what));
     }
-    let files = export::export_job(&run, format, None, &ExportSettings::default(), progress)?;
+    let files = export::export_job(&run, format, None, settings, progress)?;
     let named = |file: &WrittenFile| {
         let name = file.path.file_name().unwrap_or_default().to_string_lossy();
         format!("{name} ({})", text::bytes(file.n_bytes))

@@ -5,6 +5,7 @@ use crate::{
         document::{command::Intent, sweep::values::SweptValues},
         shell::figure::FigureHandle,
     },
+    export::About,
     sim::TimeBase,
 };
 use std::{path::PathBuf, sync::Arc};
@@ -24,6 +25,8 @@ pub enum Answer {
     Path(Purpose, PathBuf),
     Layout(String, bool),
     Sweep(SweptValues),
+    /// Exports the run in a folder as NWB with this subject and session.
+    ExportNwb(PathBuf, About),
     /// Renames the run in a folder.
     RenameRun(PathBuf, String),
     /// Deletes the runs in these folders.

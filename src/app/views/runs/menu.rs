@@ -43,11 +43,15 @@ fn export_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize) {
             None => run.not_exported.iter().find(|(known, _)| *known == format).map_or("", |(_, why)| why),
         };
         let button = ui.add_enabled(why_not.is_empty(), Button::new(format.label()));
-        if button.on_hover_text(format.docs()).on_disabled_hover_text(why_not).clicked() {
+        let hint = || format!("{}. Read by {}", format.docs(), format.readers());
+        if button.on_hover_text(hint()).on_disabled_hover_text(why_not).clicked() {
             ctx.requests.push(ViewRequest::Command(UiCommand::ExportRun(run.folder.clone(), format)));
             ui.close();
         }
     }
+    ui.separator();
+    let hint = "Shows what each format holds, and which programs read it";
+    entry_ui(ui, ctx, "About the formats…", hint, UiCommand::ExportFormats);
 }
 
 /// Draws the context menu of the run at an index.

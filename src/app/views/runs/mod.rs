@@ -268,6 +268,8 @@ impl Runs {
          - right-click: actions; *Branch from here* continues from a checkpoint, and the new run is listed below its parent\n\
          - *Columns* shows or hides columns: parameters that differ between the shown runs, best and last held-out loss, and \
          statistics of any recorded series; drag the edge of a header to resize it\n\
+         - *Export* writes a run in a format of other programs; *About the formats…* in its menu lists what each one holds and which \
+         programs read it\n\
          - *Tags* and the note are stored with the run; they set all marked runs if this one is marked\n\n\
          **Filter**\n\n- words search names, states, hashes, tags and notes; quotation marks keep spaces\n\
          - `tag:best` · `kind:spiking` · `status:complete` · `seed=3` · `held_out<1.5` · `tau_m>=15ms` · \

@@ -25,6 +25,12 @@ pub const ROWS: &[Row] = &[
         "Shows the order of a step, refractory input and silencing, beside what other simulators do",
         icons::LIST,
     ),
+    Row::new(
+        C::ExportFormats,
+        "Export formats",
+        "Shows what each format of an exported run holds, and which programs read it",
+        icons::LIST,
+    ),
     Row::new(C::Settings, "Settings…", "Colours, sizes, numbers, autosave", icons::GEAR)
         .keys(CTRL, Key::Comma)
         .after_separator(),
