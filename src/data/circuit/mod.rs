@@ -13,7 +13,7 @@ use item::Item;
 use manifest::Manifest;
 pub use populations::{Circuit, EdgePopulation, NodePopulation};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Maximum size of a configuration, bytes.
 const MAX_BYTES: u64 = 16 << 20;
@@ -45,7 +45,7 @@ struct ListedFile {
 /// Settings of a run, from a simulation configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CircuitRun {
-    /// Duration, ms.
+    /// Duration of the run, ms.
     pub duration_ms: Option<f64>,
     /// Time step, ms.
     pub dt_ms: Option<f64>,
@@ -128,15 +128,31 @@ impl CircuitFiles {
 
     /// Returns the files that are not in the folder of a configuration, with what names them; links are followed.
     pub fn outside(&self, folder: &Path) -> Vec<(&'static str, PathBuf)> {
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let inside = real(folder);
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| without_parents(path));
+        let (inside, typed) = (real(folder), without_parents(folder));
         let of = |kind, list: &[ListedFile]| -> Vec<(&'static str, PathBuf)> {
             let files = list.iter().flat_map(|one| std::iter::once(&one.file).chain(&one.types));
             files.map(|file| (kind, file.clone())).collect()
         };
         let all = [vec![("Circuit", self.path.clone())], of("Nodes", &self.nodes), of("Edges", &self.edges)].concat();
-        all.into_iter().filter(|(_, file)| !real(file).starts_with(&inside)).collect()
+        let is_outside = |file: &Path| {
+            let file = real(file);
+            !file.starts_with(&inside) && !file.starts_with(&typed)
+        };
+        all.into_iter().filter(|(_, file)| is_outside(file)).collect()
     }
+}
+
+/// Returns an absolute path without `..`; the folders need not exist.
+fn without_parents(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+    }
+    plain
 }
 
 fn parse(path: &Path) -> Result<Value, DataError> {

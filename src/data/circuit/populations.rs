@@ -220,8 +220,8 @@ fn edge_population(
     let has_numbers = |column: &str| table.as_ref().is_some_and(|of| matches!(of.numbers(column), Ok(Some(_))));
     let has = |column: &&str| own.iter().any(|known| known == column) || has_numbers(column);
     let weight = WEIGHTS.iter().find(|name| own.iter().any(|known| known == *name));
-    let has_weights = WEIGHTS.iter().any(|column| has(&column));
-    let counts_synapses = !has_weights && COUNTS.iter().any(|column| has(&column));
+    let has_weights = WEIGHTS.iter().any(has);
+    let counts_synapses = !has_weights && COUNTS.iter().any(has);
     if let Some(types) =
         listed.types.as_ref().filter(|types| !has_weights && !counts_synapses && beside.as_ref() != Some(types))
     {

@@ -54,7 +54,7 @@ fn type_id(list: usize) -> u32 {
 struct EqualValues {
     /// Weight, or number of synapses.
     weight: Option<f64>,
-    /// Delay, ms.
+    /// Delay of the connections, ms.
     delay: Option<f64>,
 }
 
