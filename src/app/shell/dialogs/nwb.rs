@@ -21,13 +21,15 @@ pub struct NwbForm {
     /// Texts of the fields, in their order.
     entries: Vec<String>,
     shows_help: bool,
+    /// Whether the first field has had the keyboard focus.
+    was_shown: bool,
 }
 
 impl NwbForm {
     /// Creates the form for a run, with proposed values.
     pub fn new(run: PathBuf, proposed: &About) -> Self {
         let entry = |field: &AboutField| proposed.get(field.name).unwrap_or_default().to_owned();
-        Self { run, entries: FIELDS.iter().map(entry).collect(), shows_help: false }
+        Self { run, entries: FIELDS.iter().map(entry).collect(), shows_help: false, was_shown: false }
     }
 
     /// Draws the form. Returns the answer; `None` until a button is pressed.
@@ -48,7 +50,7 @@ impl NwbForm {
         });
         let about = self.about();
         let (line, color) = match &about {
-            Err(why) => (why.clone(), Tokens::of(ui.ctx()).warn),
+            Err(why) => (plain(why), Tokens::of(ui.ctx()).warn),
             Ok(about) => (missing_text(about), Tokens::of(ui.ctx()).text_sub),
         };
         ui.add_space(6.0);
@@ -76,13 +78,17 @@ impl NwbForm {
         Grid::new("nwb fields").num_columns(2).spacing([12.0, 4.0]).show(ui, |ui| {
             for (field, entry) in FIELDS.iter().zip(&mut self.entries) {
                 let mark = if field.is_required { " *" } else { "" };
-                let hint = format!("{} (`{}`)", field.docs, field.name);
+                let hint = plain(&format!("{} ({})", field.docs, field.name));
+                let example = if field.example.is_empty() { String::new() } else { format!("e.g. {}", field.example) };
                 ui.label(format!("{}{mark}", field.title)).on_hover_text(&hint);
                 ui.vertical(|ui| {
-                    let text = TextEdit::singleline(entry).desired_width(f32::INFINITY).hint_text(field.example);
-                    ui.add(text).accessible_name(field.title).on_hover_text(hint);
+                    let text = TextEdit::singleline(entry).desired_width(f32::INFINITY).hint_text(example);
+                    let response = ui.add(text).accessible_name(field.title).on_hover_text(hint);
+                    if !std::mem::replace(&mut self.was_shown, true) {
+                        response.request_focus();
+                    }
                     if let Some(why) = field.why_not(entry) {
-                        ui.label(RichText::new(why).small().color(t.warn));
+                        ui.label(RichText::new(plain(why)).small().color(t.warn));
                     }
                 });
                 ui.end_row();
@@ -101,6 +107,11 @@ impl NwbForm {
         }
         Ok(about)
     }
+}
+
+/// Returns a text without the marks of code, which labels do not draw.
+fn plain(text: &str) -> String {
+    text.replace('`', "")
 }
 
 /// Returns the sentence about required fields without a value; empty if all have one.
