@@ -74,6 +74,7 @@ pub use trial::{Trial, TrialChoice, TrialStatistic};
 
 use crate::{
     gpu::{GpuError, KernelFacts, Pass},
+    num::hash::StreamHash,
     params::{Change, Params},
 };
 use std::sync::Arc;
@@ -127,9 +128,41 @@ pub struct Digest {
     pub hash: String,
     /// Named totals, e.g. `spikes`, `synaptic_events`.
     pub totals: Vec<(String, u64)>,
+    /// Digests of the trials, if hash and totals combine those of several; otherwise empty.
+    #[serde(skip)]
+    pub trials: Vec<Self>,
 }
 
 impl Digest {
+    /// Creates a digest of one trial.
+    pub const fn new(hash: String, totals: Vec<(String, u64)>) -> Self {
+        Self { hash, totals, trials: vec![] }
+    }
+
+    /// Combines the digests of trials: adds the totals, and hashes the hashes in the order of the trials.
+    pub fn of_trials(trials: Vec<Self>) -> Self {
+        let mut hash = StreamHash::default();
+        let mut totals: Vec<(String, u64)> = vec![];
+        for trial in &trials {
+            trial.hash.bytes().for_each(|b| hash.push(b.into()));
+            for (name, n) in &trial.totals {
+                match totals.iter_mut().find(|(known, _)| known == name) {
+                    Some((_, sum)) => *sum += n,
+                    None => totals.push((name.clone(), *n)),
+                }
+            }
+        }
+        Self { hash: hash.hex(), totals, trials }
+    }
+
+    /// Returns the digest of a simulation: that of its only trial, or of all combined.
+    pub fn of(sim: &dyn Simulation) -> Self {
+        match sim.trials() {
+            0 | 1 => sim.digest(0),
+            n => Self::of_trials((0..n).map(|k| sim.digest(k)).collect()),
+        }
+    }
+
     /// Formats the totals with grouped digits: `12,204 spikes, 1,220,400 synaptic events`.
     pub fn totals_text(&self) -> String {
         let total = |(name, n): &(String, u64)| format!("{} {}", group_digits(*n), name.replace('_', " "));
@@ -260,6 +293,15 @@ pub trait Simulation: Send {
     /// Returns the number of trials that are stepped together, at least 1. They have one clock and one schema.
     fn trials(&self) -> u32 {
         1
+    }
+    /// Selects the trial, from 0, of which sets, lanes, individuals and answers are returned. No result of a step changes. There is
+    /// no effect if there is no such trial.
+    fn show_trial(&mut self, trial: u32) {
+        let _ = trial;
+    }
+    /// Whether sets or lanes changed in some trials and not in the others, so that the schema of one trial does not describe all.
+    fn trials_differ(&self) -> bool {
+        false
     }
     /// Returns the device and kernel choices.
     fn execution(&self) -> Execution {

@@ -55,7 +55,7 @@ pub trait Script: Send {
     fn rewind(&mut self) {}
     /// Returns the hash and totals up to the step.
     fn digest(&self, step: u64) -> Digest {
-        Digest { hash: format!("{step:016x}"), totals: vec![] }
+        Digest::new(format!("{step:016x}"), vec![])
     }
     /// Returns the connections among the elements, as [`Simulation::connectivity`] does.
     fn connectivity(&self) -> Option<Connectivity> {

@@ -142,7 +142,7 @@ impl Script for Cells {
         self.forget();
     }
     fn digest(&self, _: u64) -> Digest {
-        Digest { hash: self.hash.hex(), totals: vec![("spikes".into(), self.n_spikes)] }
+        Digest::new(self.hash.hex(), vec![("spikes".into(), self.n_spikes)])
     }
     fn memory(&self) -> MemoryReport {
         [("everything", 1)].into()

@@ -52,8 +52,7 @@ fn fed(mut stage: Stage) -> Stage {
 fn parity() -> Parity {
     let field =
         |name, unit, max_abs, first, ulps| FieldParity { name, unit, max_abs, first, ulps, ..Default::default() };
-    let digest =
-        Digest { hash: "a".into(), totals: vec![("spikes".into(), 4_211), ("synaptic_events".into(), 450_120)] };
+    let digest = Digest::new("a".into(), vec![("spikes".into(), 4_211), ("synaptic_events".into(), 450_120)]);
     Parity {
         names: ("CPU, 1 thread".into(), "NVIDIA H200".into()),
         steps: 200,

@@ -36,7 +36,7 @@ impl Script for Ticking {
         frame.push(0, Reading::Spikes(new));
     }
     fn digest(&self, _: u64) -> Digest {
-        Digest { hash: "d1".into(), totals: vec![("spikes".into(), self.read)] }
+        Digest::new("d1".into(), vec![("spikes".into(), self.read)])
     }
 }
 

@@ -293,7 +293,7 @@ impl Simulation for DemoSim {
     fn digest(&self, _: u32) -> Digest {
         let totals =
             vec![("tokens".to_owned(), self.state.step), ("experts".to_owned(), self.state.experts.len() as u64)];
-        Digest { hash: self.state.hash.hex(), totals }
+        Digest::new(self.state.hash.hex(), totals)
     }
 
     fn memory(&self) -> MemoryReport {

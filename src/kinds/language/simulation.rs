@@ -382,7 +382,7 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
 
     fn digest(&self, _: u32) -> Digest {
         let all = [("steps", self.state.step), ("tokens", self.state.tokens)].into_iter().chain(K::totals(&self.own));
-        Digest { hash: self.state.hash.hex(), totals: all.map(|(name, n)| (name.to_owned(), n)).collect() }
+        Digest::new(self.state.hash.hex(), all.map(|(name, n)| (name.to_owned(), n)).collect())
     }
 
     fn memory(&self) -> MemoryReport {

@@ -140,7 +140,7 @@ impl Host for HostState {
     fn digest(&self) -> Digest {
         let alive = [("alive", self.ledger.n())];
         let totals = alive.into_iter().chain(self.ledger.entries());
-        Digest { hash: self.sampler.hash.hex(), totals: totals.map(|(n, v)| (n.to_owned(), v)).collect() }
+        Digest::new(self.sampler.hash.hex(), totals.map(|(n, v)| (n.to_owned(), v)).collect())
     }
 }
 

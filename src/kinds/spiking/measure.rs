@@ -393,7 +393,7 @@ impl Measurements {
     /// Returns the hash of all spikes, and event totals.
     pub fn digest(&self) -> Digest {
         let totals = [("spikes", self.spikes), ("synaptic_events", self.events)];
-        Digest { hash: self.hash.hex(), totals: totals.map(|(n, v)| (n.to_owned(), v)).to_vec() }
+        Digest::new(self.hash.hex(), totals.map(|(n, v)| (n.to_owned(), v)).to_vec())
     }
 
     /// Returns to step 0; taps are kept. Samples that were not taken are dropped.

@@ -221,7 +221,7 @@ impl Script for Brain {
         self.total = 0;
     }
     fn digest(&self, _: u64) -> Digest {
-        Digest { hash: format!("{:016x}", hash(self.total)), totals: vec![("spikes".into(), self.total)] }
+        Digest::new(format!("{:016x}", hash(self.total)), vec![("spikes".into(), self.total)])
     }
     fn connectivity(&self) -> Option<Connectivity> {
         let links = Arc::new(Synapses);
