@@ -16,7 +16,8 @@
 
 /// Declares a parameter group. Keys of `#[param(…)]` are the builder methods of
 /// [`ParamSpec`](crate::params::ParamSpec); `#[show_if(|s| …)]` hides a field that does not apply; `#[alias("…")]` is a
-/// former name that files, links and `--set` still accept.
+/// former name that files, links and `--set` still accept; `#[omit_if("…")]` names a function of the value: files omit the
+/// field where it returns true.
 #[macro_export]
 macro_rules! params {
     (
@@ -27,6 +28,7 @@ macro_rules! params {
                 #[param($($key:ident = $value:expr),* $(,)?)]
                 $(#[show_if($show:expr)])?
                 $(#[alias($alias:literal)])*
+                $(#[omit_if($omit:literal)])?
                 $field:ident : $ty:ty = $default:expr
             ),* $(,)?
         }
@@ -35,7 +37,10 @@ macro_rules! params {
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(default)]
         $vis struct $Group {
-            $( $(#[doc = $docs])* $(#[serde(alias = $alias)])* pub $field: $ty, )*
+            $(
+                $(#[doc = $docs])* $(#[serde(alias = $alias)])* $(#[serde(skip_serializing_if = $omit)])?
+                pub $field: $ty,
+            )*
         }
 
         impl Default for $Group {

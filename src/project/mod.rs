@@ -87,7 +87,7 @@ pub use new::new_project;
 pub use outside::{OutsidePath, outside_paths, outside_paths_of_run};
 pub use param_history::ParamHistory;
 pub use parent::overlap;
-pub use plan::{DeviceChoice, FinalCheckpoint, PlanTree, RunPlan};
+pub use plan::{DeviceChoice, FinalCheckpoint, MAX_TRIALS, PlanTree, RunPlan};
 pub use record::{Elements, record_entry, record_selection, spike_taps};
 pub use replace::{exports, list_exports};
 pub use resume::{LockedRun, VerifiedRun};

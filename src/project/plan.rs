@@ -32,6 +32,14 @@ choices! {
     }
 }
 
+/// Maximum number of trials of a run.
+pub const MAX_TRIALS: u32 = 9_999;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_one(n: &u32) -> bool {
+    *n == 1
+}
+
 params! {
     /// Run settings.
     pub struct RunPlan {
@@ -48,6 +56,13 @@ params! {
         /// stop at the duration.
         #[param(title = "Continuous")]
         continuous: bool = false,
+
+        /// Number of trials of the same network, at most 9,999. Trial k, from 0, draws with the seed of the project + k. The
+        /// window steps all of them together and shows one; each needs memory for a state of its own. Experiments and sweeps
+        /// choose their seeds themselves.
+        #[param(title = "Trials", apply = Rebuild, range = 1.0..=64.0, hard = 1.0..=MAX_TRIALS as f64)]
+        #[omit_if("is_one")]
+        trials: u32 = 1,
 
         /// Limit of simulated seconds, or of counted steps, per second of wall time; 0 for no limit.
         #[param(title = "Speed limit", range = 0.0..=10.0, hard = 0.0..=1e6, zero = "Max")]
@@ -220,6 +235,15 @@ mod tests {
         assert_eq!(best(RunPlan { keep_best: true, ..RunPlan::default() }, Some("held_out")), Some(0));
         assert_eq!(best(RunPlan { stop_early: 3, ..RunPlan::default() }, Some("held_out")), Some(3));
         assert_eq!(best(RunPlan { stop_early: 3, ..RunPlan::default() }, None), None);
+    }
+
+    #[test]
+    fn files_name_the_trials_if_there_are_several() {
+        let written = |plan: &RunPlan| crate::project::to_line(plan).expect("it is written");
+        assert!(!written(&RunPlan::default()).contains("trials"));
+        let three = RunPlan { trials: 3, ..RunPlan::default() };
+        assert!(written(&three).contains("trials:3"), "{}", written(&three));
+        assert_eq!(crate::project::from_ron::<RunPlan>(&written(&three)).expect("it is read"), three);
     }
 
     #[test]
