@@ -154,6 +154,12 @@ macro_rules! kinds {
                 match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::predict(p, None, on), )* }
             }
 
+            /// Predicts the memory of `n` trials, which share the setup, as [`Model::predict`] does that of one.
+            pub fn predict_trials(&self, on: DeviceKind, n: u32) -> MemoryReport {
+                let shared = match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::SHARED_MEMORY, )* };
+                self.predict(on).of_trials(n, shared)
+            }
+
             /// Returns the number of trainable parameters; `None` if the kind trains none, or the number depends on
             /// files.
             pub fn n_parameters(&self) -> Option<u64> {

@@ -57,6 +57,15 @@ impl MemoryReport {
         Self(self.0.iter().filter(is_own).copied().collect())
     }
 
+    /// Returns the report of `n` trials, which share the host memory of the given owners.
+    pub fn of_trials(&self, n: u32, shared: &[&str]) -> Self {
+        let mut all = self.clone();
+        for held in self.of_another_trial(shared).0 {
+            all.add_held(Held { bytes: held.bytes.saturating_mul(u64::from(n.saturating_sub(1))), ..held });
+        }
+        all
+    }
+
     /// Iterates over the buffers in declaration order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Held> {
         self.0.iter()
@@ -80,6 +89,11 @@ impl MemoryReport {
     /// Returns the report of the buffers on the device.
     pub fn of_device(&self) -> Self {
         Self(self.0.iter().filter(|held| held.place == Place::Device).copied().collect())
+    }
+
+    /// Returns the report of the buffers in host memory, pinned ones included.
+    pub fn on_host(&self) -> Self {
+        Self(self.0.iter().filter(|held| held.place != Place::Device).copied().collect())
     }
 
     /// Returns the bytes per owner, in declaration order.
@@ -135,6 +149,8 @@ mod tests {
         assert_eq!((report.total(), report.on(Place::Device), report.largest()), (u64::MAX, 5, "ring"));
         assert_eq!(report.of("slots").iter().map(|held| held.name).collect::<Vec<_>>(), ["ids", "slots"]);
         assert_eq!(report.of_device().largest(), "slots");
+        let three = report.of_trials(3, &["slots"]);
+        assert_eq!(three.by_owner(), [("slots", 3 + 3 * 5), ("names", 0), ("ring", u64::MAX)]);
         report.add_optional("slots", "ids", Place::Device, 7);
         assert_eq!((report.on(Place::Device), report.required().on(Place::Device)), (12, 5));
     }

@@ -41,6 +41,17 @@ pub trait Prepared: Send + Sync {
     fn check(&self, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError>;
     /// Returns the predicted memory on a device, by owner; empty if unknown.
     fn predict(&self, on: DeviceKind) -> MemoryReport;
+    /// Returns the predicted memory of `n` trials on a device, which share the setup.
+    fn predict_trials(&self, on: DeviceKind, n: u32) -> MemoryReport;
+    /// Starts trials with the seeds `seed`, `seed` + 1, …; one trial as [`Prepared::start_with`] does. Fails as that does, and if the
+    /// memory of the trials exceeds the available host memory.
+    fn start_series(
+        &self,
+        seed: u64,
+        n: u32,
+        on: &Device,
+        progress: &Progress,
+    ) -> Result<Box<dyn Simulation>, SimError>;
     /// Returns the number of trainable parameters; `None` if the kind trains none.
     fn n_parameters(&self) -> Option<u64>;
     /// Makes edge list `i` of [`Model::edge_lists`](crate::kinds::Model::edge_lists) without starting a simulation, with the learned
@@ -113,17 +124,16 @@ impl<K: Kind<Params: Send + Sync, Setup: 'static> + 'static> PreparedKind<K> {
     /// the memory does not fit.
     fn prepare_device(&self, n_trials: u64, on: &Device) -> Result<(), SimError> {
         let Device::Cuda(gpu) = on else { return Ok(()) };
-        fits(&self.predict_trials(n_trials), gpu.memory()?)?;
+        fits(&self.predict_trials(DeviceKind::Cuda, n_trials as u32), gpu.memory()?)?;
         gpu.expect_modules(&K::loaded_modules(&self.params, gpu));
         Ok(())
     }
 
-    /// Returns the predicted memory of several trials on a GPU.
-    fn predict_trials(&self, n: u64) -> MemoryReport {
-        let one = self.predict(DeviceKind::Cuda);
-        let mut all = one.clone();
-        (1..n).for_each(|_| all += one.of_another_trial(K::SHARED_MEMORY));
-        all
+    /// Checks that the states of several trials fit into the available host memory. The setup, which they share, exists.
+    fn check_host(&self, n: u32, on: DeviceKind) -> Result<(), SimError> {
+        let memory = HostMemory::now().filter(|_| !self.context.ignores_memory);
+        let states = self.predict(on).of_another_trial(K::SHARED_MEMORY).on_host().of_trials(n, &[]);
+        memory.map_or(Ok(()), |memory| memory.check(&states))
     }
 
     /// Returns a function that checks whether the kind accepts other parameters with this setup.
@@ -177,7 +187,7 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
             Device::Cpu { threads } => n.min(*threads),
             Device::Cuda(gpu) => {
                 let (memory, most) = (gpu.memory()?, K::trials_at_a_time(&self.params, &self.setup, &self.context));
-                let does_fit = |n: &usize| fits(&self.predict_trials(*n as u64), memory).is_ok();
+                let does_fit = |n: &usize| fits(&self.predict_trials(DeviceKind::Cuda, *n as u32), memory).is_ok();
                 (1..=n.min(most)).rev().find(does_fit).unwrap_or(1)
             }
         };
@@ -191,6 +201,36 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
 
     fn predict(&self, on: DeviceKind) -> MemoryReport {
         K::predict(&self.params, Some(&self.setup), on)
+    }
+
+    fn predict_trials(&self, on: DeviceKind, n: u32) -> MemoryReport {
+        self.predict(on).of_trials(n, K::SHARED_MEMORY)
+    }
+
+    fn start_series(
+        &self,
+        seed: u64,
+        n: u32,
+        on: &Device,
+        progress: &Progress,
+    ) -> Result<Box<dyn Simulation>, SimError> {
+        if n <= 1 {
+            return self.start_with(seed, on, progress);
+        }
+        let fewer = |error: SimError| match error {
+            SimError::Input(why) => SimError::Input(format!("{n} trials: {why}. Fewer trials need less: run.trials")),
+            SimError::NoDevice(why) => {
+                SimError::NoDevice(format!("{n} trials: {why}. Fewer trials need less: run.trials"))
+            }
+            other => other,
+        };
+        self.check_host(n, on.kind()).map_err(fewer)?;
+        if let Device::Cuda(gpu) = on {
+            fits(&self.predict_trials(DeviceKind::Cuda, n), gpu.memory()?).map_err(fewer)?;
+        }
+        let trials: Vec<(u64, &[Change])> =
+            (0..u64::from(n)).map(|k| (seed.wrapping_add(k), &[] as &[Change])).collect();
+        self.start_trials(&trials, on, progress)
     }
 
     fn n_parameters(&self) -> Option<u64> {

@@ -6,8 +6,8 @@ use crate::{
     params::{Change, Params},
     sim::{
         Action, ActionSpec, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, Individuals,
-        Level, MemoryReport, ProbeId, ProbeSpec, Progress, Reading, Request, SimError, Simulation, Snapshot, StepCount,
-        Tap, TapKey, TrialChoice, snapshot::misfit, trial::check_trials,
+        InputData, Level, MemoryReport, ProbeId, ProbeSpec, Progress, Reading, Request, SimError, Simulation, Snapshot,
+        StepCount, Tap, TapKey, TrialChoice, snapshot::misfit, trial::check_trials,
     },
 };
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefMutIterator as _, ParallelIterator as _};
@@ -16,9 +16,11 @@ use std::sync::Arc;
 /// Model of the saved states of several trials.
 const MODEL: &str = "trials";
 
-/// Trials that are stepped together. They have one clock. Sets, lanes, connections and answers are those of the first trial.
+/// Trials that are stepped together. They have one clock. Sets, lanes, connections and answers are those of the shown trial.
 pub struct TrialSet {
     trials: Vec<Box<dyn Simulation>>,
+    /// Index of the shown trial.
+    shown: usize,
     /// Owners in memory reports whose host memory the trials share.
     shared_memory: &'static [&'static str],
     taps: Vec<Tap>,
@@ -33,11 +35,11 @@ impl TrialSet {
     pub fn new(trials: Vec<Box<dyn Simulation>>, shared_memory: &'static [&'static str], threads: usize) -> Self {
         assert!(!trials.is_empty(), "a simulation has at least one trial");
         let threads = Threads::new(threads.min(trials.len()));
-        Self { trials, shared_memory, taps: vec![], threads }
+        Self { trials, shown: 0, shared_memory, taps: vec![], threads }
     }
 
-    fn first(&self) -> &dyn Simulation {
-        &*self.trials[0]
+    fn shown(&self) -> &dyn Simulation {
+        &*self.trials[self.shown]
     }
 
     /// Saves all trials and applies a function to each. After a failure, all return to the saved state.
@@ -54,39 +56,35 @@ impl TrialSet {
 
     /// Returns the taps of one trial, as taps of a simulation with one trial.
     fn taps_of(&self, trial: u32) -> Vec<Tap> {
-        let mut own = vec![];
-        let chosen = self.taps.iter().filter(|tap| tap.trial.includes(trial));
-        Tap::merge(&mut own, chosen.map(|tap| Tap { trial: TrialChoice::default(), ..tap.clone() }));
-        own
+        taps_of(&self.taps, trial, |_| true)
     }
 }
 
-/// Returns the readings of the taps from those of each trial: for each tap one reading, or one of every trial.
+/// Returns the matching taps of one trial, merged, as taps of a simulation with one trial.
+fn taps_of(taps: &[Tap], trial: u32, matches: impl Fn(TrialChoice) -> bool) -> Vec<Tap> {
+    let mut own = vec![];
+    let chosen = taps.iter().filter(|tap| tap.trial.includes(trial) && matches(tap.trial));
+    Tap::merge(&mut own, chosen.map(|tap| Tap { trial: TrialChoice::default(), ..tap.clone() }));
+    own
+}
+
+/// Returns the readings of the taps from those of each trial: one of every tapped trial, with the elements of all its taps, and the
+/// statistics.
 fn combine(taps: &[Tap], frames: &[Frame]) -> Vec<(TapKey, Reading)> {
     let mut readings: Vec<(TapKey, Reading)> = vec![];
-    for tap in taps {
-        let of_trial = |trial: usize| {
-            let key = TapKey { trial: TrialChoice::default(), ..tap.key() };
-            frames[trial].reading(key).map(|reading| reading.of_elements(&tap.elements))
-        };
-        let mut push = |trial: TrialChoice, reading: Option<Reading>| {
-            let key = TapKey { trial, ..tap.key() };
-            if !readings.iter().any(|(known, _)| *known == key) {
-                readings.extend(reading.map(|reading| (key, reading)));
-            }
-        };
-        match tap.trial {
-            TrialChoice::One(trial) => push(tap.trial, of_trial(trial as usize)),
-            TrialChoice::All => {
-                (0..frames.len()).for_each(|i| push(TrialChoice::One(i as u32), of_trial(i)));
-            }
-            TrialChoice::Statistic(statistic) => {
-                let all: Vec<Reading> = (0..frames.len()).filter_map(of_trial).collect();
-                let is_whole = all.len() == frames.len();
-                let all: Vec<&Reading> = all.iter().collect();
-                push(tap.trial, is_whole.then(|| statistic.of_readings(&all)).flatten());
-            }
+    for (trial, frame) in (0..).zip(frames) {
+        for tap in taps_of(taps, trial, |choice| !matches!(choice, TrialChoice::Statistic(_))) {
+            let reading = frame.reading(tap.key()).map(|reading| reading.of_elements(&tap.elements));
+            readings.extend(reading.map(|reading| (TapKey { trial: TrialChoice::One(trial), ..tap.key() }, reading)));
         }
+    }
+    for tap in taps {
+        let TrialChoice::Statistic(statistic) = tap.trial else { continue };
+        let key = TapKey { trial: TrialChoice::default(), ..tap.key() };
+        let of_trial = |frame: &Frame| Some(frame.reading(&key)?.of_elements(&tap.elements));
+        let all: Vec<Reading> = frames.iter().map_while(of_trial).collect();
+        let all = Some(all.iter().collect::<Vec<_>>()).filter(|all| all.len() == frames.len());
+        readings.extend(all.and_then(|all| statistic.of_readings(&all)).map(|reading| (tap.key(), reading)));
     }
     readings
 }
@@ -96,12 +94,22 @@ impl Simulation for TrialSet {
         self.trials.len() as u32
     }
 
+    fn show_trial(&mut self, trial: u32) {
+        if (trial as usize) < self.trials.len() {
+            self.shown = trial as usize;
+        }
+    }
+
+    fn trials_differ(&self) -> bool {
+        self.trials.iter().any(|trial| trial.generation() != self.shown().generation())
+    }
+
     fn digest(&self, trial: u32) -> Digest {
         self.trials.get(trial as usize).map(|sim| sim.digest(0)).unwrap_or_default()
     }
 
     fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
-        check_trials(taps, self.first().probes(), self.trials())?;
+        check_trials(taps, self.shown().probes(), self.trials())?;
         // Taps of one key read the elements of all of them.
         let mut merged = vec![];
         Tap::merge(&mut merged, taps.iter().cloned());
@@ -126,20 +134,22 @@ impl Simulation for TrialSet {
             return Ok(());
         }
         let mut steps = steps;
-        let mut rest = &mut self.trials[..];
-        // Only the first trial may return early, because its schema is shown.
+        let mut first = None;
+        // Only the shown trial may return early, because its schema is shown.
         if pass.ends_at_changes {
-            let (first, others) = rest.split_first_mut().expect("a simulation has at least one trial");
-            let start = first.clock().step;
-            first.advance(steps, pass)?;
-            steps = (first.clock().step - start) as u32;
-            rest = others;
+            let shown = &mut self.trials[self.shown];
+            let start = shown.clock().step;
+            shown.advance(steps, pass)?;
+            steps = (shown.clock().step - start) as u32;
+            first = Some(self.shown);
         }
         if steps == 0 {
             return Ok(());
         }
+        let indexed = self.trials.iter_mut().enumerate();
+        let mut rest: Vec<_> = indexed.filter(|(i, _)| Some(*i) != first).map(|(_, trial)| trial).collect();
         let (follow, is_for_screen) = (pass.follow(), pass.is_for_screen);
-        let run = |(thread, trial): (usize, &mut Box<dyn Simulation>)| {
+        let run = |(thread, trial): (usize, &mut &mut Box<dyn Simulation>)| {
             let mut own = Pass::default();
             own.is_for_screen = is_for_screen;
             own.measure_as(follow, thread);
@@ -178,6 +188,17 @@ impl Simulation for TrialSet {
                 return effect;
             }
             back.push(before);
+        }
+        Ok(Effect::Applied)
+    }
+
+    /// The trials have equal setups and parameters, so that all accept the data or the first refuses them.
+    fn replace(&mut self, data: &InputData) -> Result<Effect, SimError> {
+        for trial in &mut self.trials {
+            let effect = trial.replace(data)?;
+            if effect != Effect::Applied {
+                return Ok(effect);
+            }
         }
         Ok(Effect::Applied)
     }
@@ -249,8 +270,8 @@ impl Simulation for TrialSet {
     }
 
     fn counts(&self) -> Vec<StepCount> {
-        let mut sums = self.first().counts();
-        for trial in &self.trials[1..] {
+        let mut sums: Vec<StepCount> = vec![];
+        for trial in &self.trials {
             for count in trial.counts() {
                 let known = sums.iter_mut().find(|sum| (sum.name, sum.counted) == (count.name, count.counted));
                 match known {
@@ -263,7 +284,7 @@ impl Simulation for TrialSet {
     }
 
     fn memory(&self) -> MemoryReport {
-        let mut all = self.first().memory();
+        let mut all = self.trials[0].memory();
         for trial in &self.trials[1..] {
             all += trial.memory().of_another_trial(self.shared_memory);
         }
@@ -271,70 +292,70 @@ impl Simulation for TrialSet {
     }
 
     fn probes(&self) -> &'static [ProbeSpec] {
-        self.first().probes()
+        self.shown().probes()
     }
 
     fn lanes(&self, probe: ProbeId) -> Vec<String> {
-        self.first().lanes(probe)
+        self.shown().lanes(probe)
     }
 
     fn choices(&self, probe: ProbeId) -> Vec<Vec<String>> {
-        self.first().choices(probe)
+        self.shown().choices(probe)
     }
 
     fn levels(&self, probe: ProbeId) -> Vec<Level> {
-        self.first().levels(probe)
+        self.shown().levels(probe)
     }
 
     fn generation(&self) -> u64 {
-        self.first().generation()
+        self.shown().generation()
     }
 
     fn sets(&self) -> &[Arc<ElementSet>] {
-        self.first().sets()
+        self.shown().sets()
     }
 
     fn individuals(&self, set: &str) -> Option<Arc<Individuals>> {
-        self.first().individuals(set)
+        self.shown().individuals(set)
     }
 
     fn actions(&self) -> &'static [ActionSpec] {
-        self.first().actions()
+        self.shown().actions()
     }
 
     fn elements_in_state(&self, action: &str) -> Vec<u32> {
-        self.first().elements_in_state(action)
+        self.shown().elements_in_state(action)
     }
 
     fn clock(&self) -> Clock {
-        self.first().clock()
+        self.shown().clock()
     }
 
     fn ask(&mut self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
-        self.trials[0].ask(request, progress)
+        self.trials[self.shown].ask(request, progress)
     }
 
     fn params(&self) -> Option<&dyn Params> {
-        self.first().params()
+        self.shown().params()
     }
 
     fn n_parameters(&self) -> u64 {
-        self.first().n_parameters()
+        self.shown().n_parameters()
     }
 
     fn execution(&self) -> Execution {
-        self.first().execution()
+        self.shown().execution()
     }
 
     fn notices(&self) -> Vec<String> {
-        self.first().notices()
+        self.shown().notices()
     }
 
     fn connectivity(&self) -> Option<Connectivity> {
-        self.first().connectivity()
+        self.shown().connectivity()
     }
 
     fn kernels(&self) -> Vec<KernelFacts> {
-        self.first().kernels()
+        self.shown().kernels()
     }
 }
