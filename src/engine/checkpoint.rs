@@ -17,7 +17,7 @@ pub struct Checkpoint {
     pub snapshot: Arc<Snapshot>,
     /// Step and time base of the state.
     pub clock: Clock,
-    /// Hash and totals up to the state.
+    /// Hash and totals up to the state, of all trials combined.
     pub digest: Digest,
     /// Parameters in effect; empty if the simulation does not publish them.
     pub params: Vec<Change>,
@@ -185,7 +185,7 @@ impl<W: Fn()> Worker<W> {
         Some(sim.save().map(|snapshot| Checkpoint {
             snapshot: Arc::new(snapshot),
             clock: sim.clock(),
-            digest: sim.digest(0),
+            digest: Digest::of(&**sim),
             params,
             n_logged,
             best,

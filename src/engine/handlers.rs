@@ -11,7 +11,8 @@ use super::{
 use crate::{
     params::{Change, Params},
     sim::{
-        Action, Effect, ElementState, Frame, InputData, ProbeId, Progress, Request, Shape, SimError, Simulation, Tap,
+        Action, Digest, Effect, ElementState, Frame, InputData, ProbeId, Progress, Request, Shape, SimError,
+        Simulation, Tap,
     },
 };
 use std::{
@@ -336,7 +337,7 @@ impl<W: Fn()> Worker<W> {
         if let Err(wrong) = checked {
             return self.send_event(Event::RecordingFailed(io::Error::other(wrong), RecordingEnd::default()));
         }
-        let (digest, probes) = (sim.digest(0), sim.probes());
+        let (digest, probes) = (Digest::of(&**sim), sim.probes());
         let Some(start) = self.recording_start(&taps) else { return };
         let continues = sink.continues();
         // The safety recording is complete up to this step, so the recording may take over its data.

@@ -68,7 +68,7 @@ pub enum EndStatus {
 pub struct RecordingEnd {
     /// Reason of the end.
     pub status: EndStatus,
-    /// Hash and totals of the simulation at the end of the recorded data.
+    /// Hash and totals of the simulation at the end of the recorded data, with those of the trials if there are several.
     pub digest: Digest,
     /// Last recorded step.
     pub clock: Clock,

@@ -167,7 +167,7 @@ impl<W: Fn()> Worker<W> {
     }
 
     pub fn digest(&self) -> Digest {
-        self.sim.as_ref().map_or_else(Digest::default, |s| s.digest(0))
+        self.sim.as_ref().map_or_else(Digest::default, |s| Digest::of(&**s))
     }
 
     /// Pauses after an error, closes the recordings at the end of the last whole batch, and sends the error. If the device
@@ -248,6 +248,7 @@ impl<W: Fn()> Worker<W> {
             clock: sim.clock(),
             epoch: self.epoch,
             generation: self.schema.generation,
+            trial: self.screen.trial,
             timings: std::mem::take(&mut self.pass.timings),
             ran_secs: self.run_time.secs(),
             counts: sim.counts(),
@@ -269,6 +270,7 @@ impl<W: Fn()> Worker<W> {
             self.states_rate.read();
         }
         self.states_are_stale = !states || may_lag;
+        self.end_if_trials_differ();
         if let Some(recorder) = &self.recorder
             && !recorder.offer(frame.only(&recorder.taps), self.digest())
         {

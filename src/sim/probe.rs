@@ -179,6 +179,8 @@ pub struct Frame {
     pub epoch: u64,
     /// Schema generation of the readings.
     pub generation: u64,
+    /// Trial that the readings for the screen show, from 0.
+    pub trial: u32,
     /// Set by the caller of `sample` to skip states (fields, matrices), because newer ones arrive before the next repaint.
     /// Histories are always read.
     pub histories_only: bool,
