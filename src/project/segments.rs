@@ -2,12 +2,37 @@
 
 use super::{
     manifest,
+    run_file::Hash,
     writer::{RunWriter, StreamFile},
 };
 use crate::sim::{Clock, Reading, Tap};
 use std::io;
 
+/// Ends of the streams of a run before a block, and the last recorded step.
+pub(super) struct Ends {
+    /// Stream, length in bytes and hash of each file.
+    files: Vec<(usize, u64, Hash)>,
+    last_step: u64,
+}
+
 impl RunWriter {
+    /// Returns the present ends of the streams.
+    pub(super) fn ends(&self) -> Ends {
+        let files = self.files.iter().map(|f| (f.stream, f.file.n_bytes, f.file.hash.clone())).collect();
+        Ends { files, last_step: self.manifest.last_step }
+    }
+
+    /// Removes the data after earlier ends.
+    pub(super) fn cut_to(&mut self, ends: &Ends) {
+        for (stream, n_bytes, hash) in &ends.files {
+            let mut files = self.files.iter_mut().chain(&mut self.segments);
+            let Some(target) = files.find(|f| f.stream == *stream) else { continue };
+            target.file.cut(*n_bytes);
+            (target.file.n_bytes, target.file.hash) = (*n_bytes, hash.clone());
+        }
+        self.manifest.last_step = ends.last_step;
+    }
+
     /// Adds a stream, or a further segment of a probe's data from step `from_step` on. Fails if a file cannot be created.
     pub(super) fn add_stream(&mut self, tap: &Tap, lanes: &[String], from_step: u64) -> io::Result<()> {
         let Some(probe) = self.probes.get(usize::from(tap.probe)) else { return Ok(()) };

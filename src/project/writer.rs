@@ -32,6 +32,7 @@ use std::{
 };
 
 /// Inputs of a new run.
+#[derive(Clone)]
 pub struct RunStart<'a> {
     /// Project of the run. Its parameters are written as they were at step 0, which the engine provides.
     pub project: &'a Project,
@@ -105,7 +106,10 @@ impl RunWriter {
     /// the folder contains anything else.
     pub fn create(folder: &Path, start: RunStart<'_>) -> io::Result<Self> {
         let mut lock = replace::prepare_folder(folder)?;
-        let project = start.project;
+        // A run of one trial is opened and rebuilt as such.
+        let mut project = start.project.clone();
+        project.run.trials = start.trials.max(1);
+        let project = &project;
         let ids_in = start.trial.map_or("", |(_, ids_in)| ids_in);
         let checkpoints = Checkpoints::of(project, start.trial.is_some() || start.trials > 0);
         let manifest = Manifest {
@@ -334,19 +338,14 @@ impl Sink for RunWriter {
 
     fn write(&mut self, block: &Frame) -> io::Result<()> {
         self.collect_checkpoint(false)?;
-        let before: Vec<_> = self.files.iter().map(|f| (f.stream, f.file.n_bytes, f.file.hash.clone())).collect();
+        let before = self.ends();
         let result = self.append_block(block);
         match &result {
             Ok(()) => self.manifest.last_step = block.clock.step,
             Err(error) => {
                 self.manifest.status = Status::Failed(error.to_string());
                 // The data of a block are written to all streams or to none.
-                for (stream, n_bytes, hash) in before {
-                    let mut files = self.files.iter_mut().chain(&mut self.segments);
-                    let Some(target) = files.find(|f| f.stream == stream) else { continue };
-                    target.file.cut(n_bytes);
-                    (target.file.n_bytes, target.file.hash) = (n_bytes, hash);
-                }
+                self.cut_to(&before);
             }
         }
         result
