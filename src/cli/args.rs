@@ -12,7 +12,7 @@ use crate::{
     export::Format,
     kinds::Model,
     params::Unit,
-    project::{DeviceChoice, RunPlan},
+    project::{DeviceChoice, MAX_TRIALS, RunPlan},
     sim::TimeBase,
 };
 use clap::{Args as Group, Parser, Subcommand, ValueEnum, builder::PossibleValue};
@@ -156,8 +156,8 @@ pub(super) struct RunArgs {
     /// CPU threads.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
-    /// Run this many trials, with the same network and different draws; writes rates.csv.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=9999))]
+    /// Run this many trials, with the same network and different draws, as --set run.trials; writes rates.csv.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_TRIALS)))]
     pub trials: Option<u32>,
     /// Run folder to write: new, empty, or an old run, which is replaced. By default the next number in runs/.
     #[arg(long, value_name = "DIR")]

@@ -46,6 +46,9 @@ pub(super) fn run(path: &Path, args: &RunArgs) -> Result<(), CliError> {
         None => (from.now.clone(), run.base()),
     };
     let mut job = changed(project, base, args)?;
+    if std::mem::replace(&mut job.project.run.trials, 1) > 1 {
+        eprintln!("neuropil: a branch continues one trial, so run.trials is 1");
+    }
     let first = from.info.step;
     if let Some(end) = job.project.planned_steps().filter(|end| *end <= first) {
         let what = format!("the branch would begin at step {first} and end at step {end}");

@@ -53,7 +53,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), CliError> {
     if args.dry_run {
         return dry_run(&job);
     }
-    match args.trials {
+    match trials::wanted(&job.project.run, args)? {
         Some(n) => trials::run(&job, args, n),
         None => single(&job, args),
     }
@@ -131,6 +131,7 @@ pub(super) fn changed(mut project: Project, base: PathBuf, args: &RunArgs) -> Re
         say_duration(&project, duration);
     }
     project.run.threads = args.threads.unwrap_or(project.run.threads);
+    project.run.trials = args.trials.unwrap_or(project.run.trials);
     if let Some(device) = args.device {
         project.run.device = device.choice;
         project.run.gpu = device.gpu.unwrap_or(project.run.gpu);

@@ -19,14 +19,17 @@ use crate::{
     engine::{EndStatus, RecordingEnd, RecordingStart, Sink},
     experiment::ReusedSimulation,
     kinds::Prepared,
-    num::{digits, hash::StreamHash},
-    project::{DeferredSync, RunFolder, RunStart, RunWriter, folder::trial_folder, spike_taps, write_atomic},
+    num::digits,
+    project::{
+        DeferredSync, RunPlan, RunStart, RunWriter,
+        folder::trial_folder,
+        series::{rates, with_spikes},
+        write_atomic,
+    },
     sim::{Clock, Device, Digest, Execution, Shape, SimError, Simulation, Tap},
 };
 use serde_json::json;
 use std::{
-    collections::BTreeMap,
-    fmt::Write,
     path::Path,
     sync::{
         Mutex, PoisonError,
@@ -42,6 +45,18 @@ struct Trial {
     outcome: Outcome,
 }
 
+/// Returns the number of trials of a series; `None` for a single run. `--trials 1` writes a series of one trial, the setting 1 a
+/// single run. Fails for several trials in a sweep.
+pub(super) fn wanted(plan: &RunPlan, args: &RunArgs) -> Result<Option<u32>, CliError> {
+    let wanted = args.trials.or(Some(plan.trials).filter(|n| *n > 1));
+    match wanted {
+        Some(_) if args.sweep.is_some() => {
+            Err(CliError::Usage("--sweep marks single runs: add --set run.trials=1".into()))
+        }
+        _ => Ok(wanted),
+    }
+}
+
 pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     let plan = pacing(job, args.batch);
     let Some(until) = plan.until else {
@@ -55,7 +70,7 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     let first = session::start(&*prepared, job.project.seed, &mut chosen)?;
     first.notices().iter().for_each(|notice| eprintln!("neuropil: {notice}"));
     let mut taps = checked_taps(job, &*prepared, &chosen.device, &*first)?;
-    add_spikes(job, &mut taps);
+    with_spikes(&mut taps, job.project.model.probes());
     let counted = first_spikes(job, &taps);
     let execution = first.execution();
     let setup_s = began.elapsed().as_secs_f64();
@@ -76,13 +91,13 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     };
     let wall_s = stepping.elapsed().as_secs_f64();
     let end = Clock { step: until, base: job.project.model.time_base() };
-    let digest = combined(&trials);
+    let digest = Digest::of_trials(trials.iter().map(|trial| trial.outcome.digest.clone()).collect());
     close(writer, &digest, end, execution)?;
     let mut rates_said = String::new();
     let mut active = 0;
     if let Some(noun) = counted {
-        let (file, rates) = (folder.join("rates.csv"), rates(&folder, n, end)?);
-        active = rates.lines().count() - 1;
+        let (file, rates) = (folder.join("rates.csv"), rates(&folder, n, end)?.unwrap_or_default());
+        active = rates.lines().count().saturating_sub(1);
         write_atomic(&file, rates.as_bytes(), false)?;
         rates_said = format!("{} {noun} with events; rates in {}", digits::group_digits(active as u64), file.display());
     }
@@ -108,14 +123,6 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
         print_line!("{}", if rates_said.is_empty() { folder.display().to_string() } else { rates_said });
     }
     Ok(())
-}
-
-/// Adds a spike tap if there is none, because rates are computed from spikes.
-fn add_spikes(job: &Job, taps: &mut Vec<Tap>) {
-    let probes = job.project.model.probes();
-    if !spike_taps(probes).any(|s| taps.iter().any(|t| t.probe == s.probe)) {
-        taps.extend(spike_taps(probes).take(1));
-    }
 }
 
 /// Returns the element set whose events `rates.csv` counts; `None` if no events are tapped.
@@ -264,22 +271,6 @@ impl Series<'_> {
     }
 }
 
-/// Combines the digests of trials: adds the totals, and hashes the hashes in the order of the trials.
-fn combined(trials: &[Trial]) -> Digest {
-    let mut hash = StreamHash::default();
-    let mut totals: Vec<(String, u64)> = vec![];
-    for trial in trials {
-        trial.outcome.digest.hash.bytes().for_each(|b| hash.push(b.into()));
-        for (name, n) in &trial.outcome.digest.totals {
-            match totals.iter_mut().find(|(known, _)| known == name) {
-                Some((_, sum)) => *sum += n,
-                None => totals.push((name.clone(), *n)),
-            }
-        }
-    }
-    Digest { hash: hash.hex(), totals }
-}
-
 fn close(mut writer: RunWriter, digest: &Digest, clock: Clock, execution: Execution) -> Result<(), CliError> {
     writer.begin(&RecordingStart { clock: Clock { step: 0, ..clock }, execution, ..RecordingStart::default() })?;
     Box::new(writer).finish(&RecordingEnd {
@@ -289,35 +280,4 @@ fn close(mut writer: RunWriter, digest: &Digest, clock: Clock, execution: Execut
         ..RecordingEnd::default()
     })?;
     Ok(())
-}
-
-/// Formats a line `idx,rate_hz,std_hz` for every neuron that spiked in any trial: the mean over trials and the population
-/// standard deviation (ddof 0), Hz; for a kind that counts its steps, rates per step (`rate_per_generation`). A trial without
-/// spikes counts as 0. Fails if a trial cannot be read.
-fn rates(folder: &Path, n: u32, end: Clock) -> Result<String, CliError> {
-    let mut sums = BTreeMap::<u32, (u64, u64)>::new();
-    for k in 0..n {
-        let mut counts = BTreeMap::<u32, u64>::new();
-        let trial = RunFolder::open(&trial_folder(folder, k))?;
-        if let Some(stream) = trial.manifest.spikes() {
-            for spike in trial.read_spikes(stream)? {
-                *counts.entry(spike?.lane).or_default() += 1;
-            }
-        }
-        for (lane, count) in counts {
-            let (sum, squares) = sums.entry(lane).or_default();
-            *sum += count;
-            *squares += count * count;
-        }
-    }
-    let unit = if end.base.is_count() { format!("per_{}", end.base.singular()) } else { "hz".to_owned() };
-    let mut out = format!("idx,rate_{unit},std_{unit}\n");
-    let (trials, secs) = (f64::from(n), end.secs());
-    for (lane, (sum, squares)) in sums {
-        let mean = sum as f64 / trials;
-        // Integers are exact up to the final division.
-        let variance = (squares * u64::from(n) - sum * sum) as f64 / (trials * trials);
-        writeln!(out, "{lane},{},{}", mean / secs, variance.sqrt() / secs).ok();
-    }
-    Ok(out)
 }

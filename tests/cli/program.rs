@@ -226,6 +226,10 @@ fn trials_share_the_network_and_sum_up() {
     let alone = json(&run_small(&temp.join("one"), &["--seed", "11", "--duration", "200ms", "--json"]));
     assert_eq!(alone["hash"], said["trials"][0]["hash"], "trial 0 is the plain run");
     assert!(ok(&run(&["replay", temp.join("t").to_str().unwrap()])).contains("trial 4: identical"));
+    let words = ["--set", "run.trials=5", "--seed", "11", "--duration", "200ms", "--json"];
+    assert_eq!(json(&run_small(&temp.join("set"), &words))["hash"], said["hash"], "the setting has the same effect");
+    let project = |folder: &str| fs::read_to_string(temp.join(folder).join("project.ron")).unwrap();
+    assert!(project("t").contains("trials: 5") && !project("t/trials/0004").contains("trials:"), "a trial is one run");
     let parquet = temp.join("t.parquet");
     ok(&run(&["export", temp.join("t").to_str().unwrap(), "--format", "parquet", "--out", parquet.to_str().unwrap()]));
     assert_eq!(&fs::read(parquet).unwrap()[..4], b"PAR1");
