@@ -49,6 +49,10 @@ pub enum UiCommand {
     StepMore,
     /// Rewinds to step 0.
     Rewind,
+    /// Shows the next trial of the simulation.
+    NextTrial,
+    /// Shows the previous trial of the simulation.
+    PreviousTrial,
     /// Rebuilds the simulation.
     Rebuild,
     /// Runs the shown run again, with its edits at their steps.

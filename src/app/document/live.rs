@@ -291,6 +291,7 @@ impl Live {
         (self.error, self.stop_reason) = (None, None);
         self.checkpoints.forget();
         self.requested.subscribed.clear();
+        self.requested.shown_trial = 0;
         self.individuals.clear();
     }
 
@@ -412,9 +413,14 @@ impl Live {
         self.send(Command::StopRecording);
     }
 
+    /// Returns the document from which the simulation was built; `None` without a simulation.
+    pub fn built_project(&self) -> Option<&Project> {
+        self.versions.built.as_ref()
+    }
+
     /// Returns the model as it was built; `None` without a simulation.
     pub fn built_model(&self) -> Option<&crate::kinds::Model> {
-        self.versions.built.as_ref().map(|project| &project.model)
+        self.built_project().map(|project| &project.model)
     }
 
     /// Returns the run since step 0, for recordings; `None` without a simulation.

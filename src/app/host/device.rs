@@ -200,7 +200,7 @@ impl Devices {
         }
     }
 
-    /// Prepares the setup and starts the simulation on the requested device. With `Auto`, a kind without a GPU backend runs
+    /// Prepares the setup and starts the trials of the simulation on the requested device. With `Auto`, a kind without a GPU backend runs
     /// on the CPU. Fails if the device is not available, if the setup or the start fails, or if the job is cancelled.
     pub fn build(
         &self,
@@ -219,14 +219,15 @@ impl Devices {
         });
         let (prepared, (device, described)) = (prepared?, chosen?);
         tracing::debug!("prepared in {:.1?}", begin.elapsed());
-        let bytes: u64 = prepared.predict(device.kind()).total();
+        let n = plan.trials;
+        let bytes: u64 = prepared.predict_trials(device.kind(), n).total();
         let needs =
             if bytes > 0 { format!("; needs about {}", crate::app::kit::text::bytes(bytes)) } else { String::new() };
         progress.report(&format!("Starting on {}{needs}", described.name), 0.99)?;
-        let started = match (prepared.start_with(context.seed, &device, progress), &device, plan.device) {
+        let started = match (prepared.start_series(context.seed, n, &device, progress), &device, plan.device) {
             (Err(SimError::NoDevice(why)), Device::Cuda(_), DeviceChoice::Auto) => {
                 let (device, described) = cpu(plan.threads, &why);
-                prepared.start_with(context.seed, &device, progress).map(|sim| (sim, described))
+                prepared.start_series(context.seed, n, &device, progress).map(|sim| (sim, described))
             }
             (started, ..) => started.map(|sim| (sim, described)),
         };
@@ -234,7 +235,7 @@ impl Devices {
         tracing::debug!("built in {:.1?}", begin.elapsed());
         let place =
             if described.is_gpu { DeviceKind::Cuda } else { DeviceKind::Cpu { threads: described.threads as usize } };
-        self.set_chosen(DeviceInfo { predicted: prepared.predict(place), ..described });
+        self.set_chosen(DeviceInfo { predicted: prepared.predict_trials(place, n), ..described });
         Ok(sim)
     }
 }

@@ -94,6 +94,8 @@ pub fn run(parts: &mut ActionParts<'_>, preferences: &mut Preferences, ctx: &egu
         }
         UiCommand::StepMore => document.session.live.step(panels.pacing.steps(&document.session).saturating_mul(10)),
         UiCommand::Rewind => requests::confirm_unsaved(parts, Intent::Rewind),
+        UiCommand::NextTrial => document.session.live.show_next_trial(1),
+        UiCommand::PreviousTrial => document.session.live.show_next_trial(-1),
         UiCommand::Rebuild => requests::confirm_unsaved(parts, Intent::Rebuild),
         UiCommand::RerunRecorded => document.session.rerun_as_recorded(),
         UiCommand::ContinueOnCpu => document.session.continue_on_cpu(),

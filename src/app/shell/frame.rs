@@ -165,6 +165,7 @@ fn at_risk(document: &Document) -> AtRisk {
         experiment: document.experiments.running.is_some(),
         base: session.live.clock.base,
         keeps: unrecorded::kept_probes(&session.live),
+        trials: session.live.schema.trials,
     }
 }
 

@@ -140,6 +140,7 @@ impl Live {
             (differs(|a, b| a.threads != b.threads), "run.threads"),
             (differs(|a, b| a.device != b.device), "run.device"),
             (differs(|a, b| a.gpu != b.gpu), "run.gpu"),
+            (differs(|a, b| a.trials != b.trials), "run.trials"),
         ];
         all.into_iter().filter(|(waits, _)| *waits).map(|(_, name)| project.titled(name)).collect()
     }

@@ -47,7 +47,10 @@ impl Live {
             if self.running {
                 self.pace.observe(frame.clock);
             }
-            events.push(LiveEvent::Frame(frame));
+            match frame.trial == self.requested.shown_trial {
+                true => events.push(LiveEvent::Frame(frame)),
+                false => self.give_back(frame),
+            }
         }
         while is_live && !self.next_schemas.is_empty() {
             self.change_schema(&mut events);
@@ -160,7 +163,9 @@ impl Live {
                 (self.playback, self.stop_reason) = (None, None);
                 self.checkpoints.forget();
                 self.requested.subscribed.clear();
-                self.requested.shown_trial = 0;
+                // A rebuilt simulation shows the trial that was shown before.
+                let shown = std::mem::take(&mut self.requested.shown_trial);
+                self.show_trial(shown);
                 self.individuals.clear();
                 self.requested.follows_individuals = false;
                 self.latency.forget();

@@ -83,7 +83,9 @@ impl Live {
     /// Starts the safety recording of a simulation of a project at its current step.
     pub(super) fn start_safety_recording(&mut self, project: &Project) {
         self.safety.current = None;
-        let (Some(parent), true) = (&self.safety.folder, self.safety.limit_bytes > 0) else { return };
+        // A safety recording has one trial, as a run has that continues it.
+        let is_kept = self.safety.limit_bytes > 0 && self.schema.trials <= 1;
+        let (Some(parent), true) = (&self.safety.folder, is_kept) else { return };
         let number = N_STARTED.fetch_add(1, Ordering::Relaxed);
         let folder = parent.join(format!("{}-{number}", std::process::id()));
         let taps = safety_taps(project.taps().0, self.schema.probes);

@@ -27,11 +27,20 @@ impl Live {
         }
     }
 
-    /// Shows another trial of the simulation, from 0.
+    /// Shows another trial of the simulation, from 0. Views then begin at the present step: frames of the former trial that still
+    /// arrive are dropped.
     pub fn show_trial(&mut self, trial: u32) {
-        if trial != self.requested.shown_trial && self.send(Command::ShowTrial(trial)) {
+        // Until its schema has arrived, a new simulation shows its first trial.
+        let is_shown = trial == self.requested.shown_trial || trial >= self.schema.trials || self.is_load_pending();
+        if !is_shown && self.send(Command::ShowTrial(trial)) {
             self.requested.shown_trial = trial;
         }
+    }
+
+    /// Shows the trial `by` places after the shown one, which is the first one after the last.
+    pub fn show_next_trial(&mut self, by: i64) {
+        let (n, shown) = (i64::from(self.schema.trials.max(1)), i64::from(self.requested.shown_trial));
+        self.show_trial((shown + by).rem_euclid(n) as u32);
     }
 
     /// Returns the trial of the simulation that views show, from 0.

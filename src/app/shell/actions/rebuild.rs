@@ -2,15 +2,15 @@
 
 use crate::{
     app::{document::live::Live, kit::text},
-    kinds::Model,
+    project::Project,
     sim::DeviceKind,
 };
 use std::time::Duration;
 
 /// Estimates the cost of a rebuild from the last build and the declarations: `138,639 neurons, about 1.2 s, 410 MB`.
-pub fn cost(live: &Live, model: &Model, on: DeviceKind) -> String {
-    let bytes = |model: &Model| model.predict(on).total();
-    let (wanted, built) = (bytes(model), live.built_model().map_or(0, bytes));
+pub fn cost(live: &Live, project: &Project, on: DeviceKind) -> String {
+    let bytes = |project: &Project| project.model.predict_trials(on, project.run.trials).total();
+    let (wanted, built) = (bytes(project), live.built_project().map_or(0, bytes));
     let mut parts = vec![];
     if wanted == built
         && let Some(set) = live.schema.sets.iter().max_by_key(|s| s.len)

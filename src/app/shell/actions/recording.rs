@@ -8,8 +8,12 @@ use crate::{
         kit::{level::Level, text},
         shell::{dialogs::Dialog, parts::ActionParts},
     },
-    project::{Elements, RunFolder, RunStart, RunWriter, outside_paths_of_run, replay::ReplayResult},
-    sim::{Progress, Tap},
+    engine::Sink,
+    project::{
+        Elements, RunFolder, RunStart, RunWriter, SeriesWriter, outside_paths_of_run, replay::ReplayResult,
+        series::with_spikes,
+    },
+    sim::{Progress, Tap, TrialChoice},
 };
 use std::{
     path::{Path, PathBuf},
@@ -26,7 +30,7 @@ pub struct PreparedRecording {
     /// Path of the run folder.
     pub folder: PathBuf,
     /// Writer of the run folder, or the reason why it could not be created.
-    pub writer: Result<Box<RunWriter>, String>,
+    pub writer: Result<Box<dyn Sink>, String>,
 }
 
 /// Replays a recorded run on a thread and compares the results. First asks whether the run may read files outside its folder.
@@ -77,12 +81,17 @@ pub fn toggle_recording(parts: &mut ActionParts<'_>) {
 }
 
 /// Prepares a run folder on a thread. With `keeps_only`, the run contains only the data of the safety recording and the last
-/// state. Fails if there is no simulation or no thread can be started.
+/// state. Several trials are recorded as a series. Fails if there is no simulation or no thread can be started, and for several
+/// trials with `keeps_only`.
 pub fn prepare_recording(parts: &mut ActionParts<'_>, keeps_only: bool) -> Result<(), String> {
     let session = &parts.document.session;
     if session.live.is_load_pending() {
         // Taps are checked against the schema, which is that of the former simulation.
         return Err("the simulation is not loaded yet: record again in a moment".to_owned());
+    }
+    let n_trials = session.live.schema.trials;
+    if n_trials > 1 && keeps_only {
+        return Err("several trials are kept only if they are recorded: press Record before Run".to_owned());
     }
     let mut since = session.live.run_log().ok_or("there is no simulation")?.clone();
     // The log changes only parameters, so other properties of a recording are the present ones.
@@ -99,6 +108,9 @@ pub fn prepare_recording(parts: &mut ActionParts<'_>, keeps_only: bool) -> Resul
         let connectivity = schema.connectivity.as_ref();
         let elements = Elements { sets: &schema.sets, connectivity, base: Some(&base) };
         let (mut taps, problems) = if keeps_only { (vec![], vec![]) } else { now.taps_in(&elements) };
+        if n_trials > 1 {
+            with_spikes(&mut taps, schema.probes);
+        }
         let folder = free_folder(&runs, &name);
         let beginning = safety.map(|safety| {
             RunWriter::join_taps(&mut taps, &safety.taps);
@@ -113,10 +125,16 @@ pub fn prepare_recording(parts: &mut ActionParts<'_>, keeps_only: bool) -> Resul
             device: device.name,
             command: String::new(),
             trial: None,
-            trials: 0,
+            trials: if n_trials > 1 { n_trials } else { 0 },
         };
         // The taps are checked before the folder is created.
         let checked = schema.check_taps(&taps).map_err(std::io::Error::other);
+        if n_trials > 1 {
+            let writer = checked.and_then(|()| SeriesWriter::create(&folder, &start, schema.probes));
+            let writer = writer.map(|writer| Box::new(writer) as Box<dyn Sink>).map_err(|e| e.to_string());
+            let taps = taps.into_iter().map(|tap| Tap { trial: TrialChoice::All, ..tap }).collect();
+            return PreparedRecording { taps, problems, folder, writer };
+        }
         let writer = checked.and_then(|()| RunWriter::create(&folder, start)).and_then(|w| {
             let writer = w.with_probes(schema.probes).with_beginning(beginning);
             let writer = if keeps_only { writer.with_final_state() } else { writer };
@@ -125,7 +143,7 @@ pub fn prepare_recording(parts: &mut ActionParts<'_>, keeps_only: bool) -> Resul
                 None => Ok(writer),
             }
         });
-        let writer = writer.map(Box::new).map_err(|e| e.to_string());
+        let writer = writer.map(|writer| Box::new(writer) as Box<dyn Sink>).map_err(|e| e.to_string());
         PreparedRecording { taps, problems, folder, writer }
     };
     parts.host.try_job("record", prepare, record)

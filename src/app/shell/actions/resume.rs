@@ -10,6 +10,7 @@ use crate::{
         kit::{level::Level, text},
         shell::{flow::Resuming, parts::ActionParts},
     },
+    engine::Sink,
     project::{LockedRun, RunFolder, RunStart, RunWriter, Status, VerifiedRun, outside_paths_of_run},
     sim::Progress,
 };
@@ -89,7 +90,8 @@ pub fn continue_recording(parts: &mut ActionParts<'_>) {
             trial: None,
             trials: 0,
         };
-        let writer = RunWriter::resume(verified, &start).map(Box::new).map_err(|e| e.to_string());
+        let writer = RunWriter::resume(verified, &start).map(|writer| Box::new(writer) as Box<dyn Sink>);
+        let writer = writer.map_err(|e| e.to_string());
         PreparedRecording { taps, problems: vec![], folder, writer }
     };
     if !parts.host.job(parts.messages, "record", job, recording::record) {

@@ -28,6 +28,8 @@ pub struct AtRisk {
     pub base: TimeBase,
     /// Labels of the probes whose data are kept for an unrecorded run.
     pub keeps: Vec<String>,
+    /// Number of trials of the simulation.
+    pub trials: u32,
 }
 
 pub fn unsaved_ui(ui: &mut Ui, at_risk: &AtRisk, intent: &Intent) -> Option<Answer> {

@@ -14,6 +14,9 @@ use crate::{
 };
 use egui::{Align, Layout, Ui};
 
+/// Says why a run of several trials cannot be kept.
+const NO_TRIALS: &str = "Several trials can only be recorded: press Record before Run, or set Trials to 1";
+
 /// Formats the length of a run: `5,109 steps`, or `12.4 s of simulated time`.
 fn length(steps: u64, base: TimeBase) -> String {
     match base {
@@ -32,13 +35,19 @@ pub fn unrecorded_ui(ui: &mut Ui, at_risk: &AtRisk, intent: &Intent, lost: Unrec
         names => format!("{} and the last state", names.join(", ")),
     };
     ui.add_space(4.0);
-    ui.label(widgets::sub(ui, format!("Keep as run writes {kept} to a run folder: to open, play back and resume.")));
+    let has_one_trial = at_risk.trials <= 1;
+    let note = match has_one_trial {
+        true => format!("Keep as run writes {kept} to a run folder: to open, play back and resume."),
+        false => NO_TRIALS.to_owned(),
+    };
+    ui.label(widgets::sub(ui, note));
     ui.add_space(14.0);
     ui.horizontal(|ui| {
         let discard = danger(ui, "Discard run");
         let (keep, cancel) = ui
             .with_layout(Layout::right_to_left(Align::Center), |ui| {
-                (widgets::primary(ui, "Keep as run").clicked(), ui.button("Cancel").clicked())
+                let keep = ui.add_enabled_ui(has_one_trial, |ui| widgets::primary(ui, "Keep as run")).inner;
+                (keep.on_disabled_hover_text(NO_TRIALS).clicked(), ui.button("Cancel").clicked())
             })
             .inner;
         match (keep, discard, cancel) {

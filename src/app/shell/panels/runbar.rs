@@ -81,7 +81,7 @@ pub fn ui(ui: &mut Ui, document: &mut Document, pacing: &mut Pacing, around: Aro
             gap(ui);
             speed_ui(ui, &mut document.session.project);
             pacing::updates_ui(ui, &mut document.session.live, pacing);
-            shown_trial::ui(ui, &mut document.session.live);
+            shown_trial::ui(ui, &mut document.session.live, around.keymap);
             gap(ui);
             let room = metrics_ui(ui, document);
             if room == Room::Plenty {
@@ -380,7 +380,7 @@ pub fn notice_ui(ui: &mut Ui, document: &mut Document, devices: &Devices, around
                 let verb = if n == 1 { "change needs" } else { "changes need" };
                 ui.label(RichText::new(format!("{n} {verb} a rebuild")).color(t.text_strong));
                 let place = devices.chosen().kind();
-                ui.label(rebuild::cost(live, &document.session.project.model, place));
+                ui.label(rebuild::cost(live, &document.session.project, place));
                 ui.add(egui::Label::new(widgets::sub(ui, names.join(", "))).truncate());
                 ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                     if widgets::primary(ui, "Rebuild now").clicked() {

@@ -11,6 +11,7 @@ use crate::app::{
 };
 use egui::{Key, Modifiers};
 
+const TRIALS: &str = "All views show this trial alone, from the present step on";
 const STEPS: &str = "Advances this many steps, then pauses";
 
 pub const RUN: &[Row] = &[
@@ -73,6 +74,10 @@ pub const RUN: &[Row] = &[
     )
     .keys(CTRL, Key::Backspace)
     .needs(&[open_project, working_device, simulation]),
+    Row::new(C::NextTrial, "Next trial", TRIALS, icons::STEP).keys(NONE, Key::T).needs(&[writable, several_trials]),
+    Row::new(C::PreviousTrial, "Previous trial", TRIALS, icons::REWIND)
+        .keys(SHIFT, Key::T)
+        .needs(&[writable, several_trials]),
     Row::labelled_by(
         C::Rebuild,
         rebuild_text,
@@ -206,6 +211,10 @@ fn time_left(_: &C, state: &CommandState<'_>) -> Option<&'static str> {
     let session = &state.document.session;
     let is_over = session.project.planned_steps().is_some_and(|end| end <= session.live.clock.step);
     unless(!is_over, "The duration is over: rewind first")
+}
+
+fn several_trials(_: &C, state: &CommandState<'_>) -> Option<&'static str> {
+    unless(state.document.session.live.schema.trials > 1, "One trial: set Trials in the run settings")
 }
 
 fn idle_device(_: &C, state: &CommandState<'_>) -> Option<&'static str> {

@@ -174,7 +174,7 @@ fn groups_ui(
     let features = session.features();
     let mut pending = session.live.waiting_for_rebuild(&session.project.model);
     pending.extend(session.live.waiting_for_rewind(&session.project.model));
-    let cost = rebuild::cost(&session.live, &session.project.model, place);
+    let cost = rebuild::cost(&session.live, &session.project, place);
     let warnings = session.project.model.warnings();
     let queries = query::QuerySource {
         schema: &session.live.schema,
