@@ -4,6 +4,7 @@ mod chart;
 mod export;
 mod legend;
 mod readout;
+mod trial_mean;
 mod whole_run;
 
 use super::{
@@ -32,6 +33,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
+use trial_mean::TrialMean;
 use whole_run::WholeRun;
 
 const LEFT: f32 = 52.0;
@@ -67,6 +69,7 @@ pub struct Rates {
     link: TimeLink,
     axes: AxesChoice,
     whole_run: WholeRun,
+    trial_mean: TrialMean,
     /// The visible times of the last frame.
     line: Timeline,
     clock: Clock,
@@ -120,6 +123,9 @@ impl Rates {
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, offer: &AxesOffer) {
         element::time_ui(ui, ctx, &mut self.link);
         self.whole_run.toggle_ui(ui, &mut self.link);
+        if self.trial_mean.toggle_ui(ui, ctx.schema) {
+            self.reset(ctx.schema); // one trial and a mean are not joined to one curve
+        }
         ui.separator();
         let (tokens, base) = (ctx.tokens, self.clock.base);
         kit::overflow_as_ui(ui, AXES, ("Axes", "Axes and unit"), |ui| {
@@ -161,7 +167,7 @@ impl Rates {
         ui.toggle_value(&mut self.psth.is_shown, text).on_hover_text(hint);
     }
 
-    fn caption(&self, shown: &[ProbeId]) -> String {
+    fn caption(&self, schema: &SimSchema, shown: &[ProbeId]) -> String {
         let samples: u64 = shown.iter().filter_map(|p| self.series.get(p)).map(|s| s.len() as u64).sum();
         let reduced = shown.iter().filter_map(|p| self.series.get(p)?.reduced()).max();
         let across = kit::steps(self.line.span, self.clock.base);
@@ -169,6 +175,7 @@ impl Rates {
             "{}  |  window {across}  |  minimum to maximum per pixel",
             text::plural(samples as usize, "sample", "samples")
         );
+        text += &self.trial_mean.caption(schema);
         if self.smooth_over > 0 {
             text += &format!("  |  exponential moving average over {} samples, raw data faint", self.smooth_over);
         }
@@ -215,7 +222,8 @@ impl Rates {
          pauses excluded, or at the number of items processed so far, such as tokens. *Unit* converts series that declare \
          other units, such as a loss to bits per byte or perplexity; *Log* makes vertical axes logarithmic. Series of one \
          quantity, such as the loss of a training text and of a held-out text, share a chart. *Whole run* shows all steps; \
-         it is on for such series. Hover: the values of all series and reference values. *Save CSV…* writes the shown \
+         it is on for such series. *Mean of trials*, with several trials, draws their mean and a band of one standard deviation. \
+         Hover: the values of all series and reference values. *Save CSV…* writes the shown \
          series in the chosen unit.\n\n\
          - drag: move in time · wheel: zoom · double-click or End: newest data\n\
          - click a legend row: hide or show · Alt+click: only this one · click *+N more*: the whole legend",
@@ -246,17 +254,20 @@ impl View for Rates {
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
         let spikes = spikes_of(schema).filter(|_| self.psth.is_shown).map(|(id, _)| id);
-        self.shown(schema).into_iter().chain(spikes).map(tap).collect()
+        let series = self.shown(schema).into_iter().flat_map(|id| self.trial_mean.taps(schema, id));
+        series.chain(spikes.map(tap)).collect()
     }
 
     fn reset(&mut self, _: &SimSchema) {
         self.series.clear();
         self.smoothed.clear();
+        self.trial_mean.clear();
     }
 
     fn choice(&self) -> Option<String> {
         let mut parts = self.axes.to_parts();
         parts.extend(self.whole_run.to_part());
+        parts.extend(self.trial_mean.to_part());
         if self.smooth_over > 0 {
             parts.push(format!("smooth={}", self.smooth_over));
         }
@@ -267,10 +278,11 @@ impl View for Rates {
     }
 
     fn choose(&mut self, _: &SimSchema, text: &str) {
-        (self.axes, self.whole_run, self.smooth_over, self.shown) = Default::default();
+        (self.axes, self.whole_run, self.smooth_over, self.shown, self.trial_mean) = Default::default();
         for (name, value) in text.split(';').filter_map(|part| part.split_once('=')) {
             self.axes.read_part(name, value);
             self.whole_run.read_part(name, value);
+            self.trial_mean.read_part(name, value);
             match name {
                 "smooth" => self.smooth_over = value.parse().unwrap_or_default(),
                 "shown" => {
@@ -285,13 +297,15 @@ impl View for Rates {
     fn schema_changed(&mut self, _: &SimSchema, changes: &SchemaChanges) {
         let changed = self.series.iter_mut().filter(|(id, _)| changes.probes.contains(id));
         changed.for_each(|(_, samples)| samples.change_lanes());
+        self.trial_mean.clear();
         self.smoothed.clear();
     }
 
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
         self.clock = frame.clock;
         for (id, _) in probes_where(schema, is_fixed) {
-            if let Some(Reading::Series(series)) = frame.reading(id) {
+            self.trial_mean.absorb(frame, id);
+            if let Some(Reading::Series(series)) = frame.reading(self.trial_mean.key(schema, id)) {
                 self.series.entry(id).or_default().push(series.lanes as usize, &series.steps, &series.values);
             }
         }
@@ -304,7 +318,7 @@ impl View for Rates {
         self.whole_run.begin(&mut self.link, !offer.units.is_empty() && ctx.clock.base.is_count(), ends);
         self.line = self.link.line(&ctx.time.axis).with_scale(self.line.scale.clone());
         let shown = self.shown(ctx.schema);
-        let caption = self.caption(&shown);
+        let caption = self.caption(ctx.schema, &shown);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, &offer));
         if probes_where(ctx.schema, is_fixed).next().is_none() {
             kit::empty_ui(ui, canvas, ctx, "No series", "This simulation has no series", None);

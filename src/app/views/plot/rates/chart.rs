@@ -1,6 +1,9 @@
 //! A chart of the rates view: the curves of one or several probes over a shared vertical axis, with reference values.
 
-use super::{LEFT, LEGEND_ROW, MIN_NAMED, MIN_ROWS, NARROW, Rates, XAxis};
+use super::{
+    LEFT, LEGEND_ROW, MIN_NAMED, MIN_ROWS, NARROW, Rates, XAxis,
+    trial_mean::{band, paint_band},
+};
 use crate::{
     app::{
         document::time::paint,
@@ -40,6 +43,8 @@ struct Drawn<'a> {
     raw: Vec<Extent>,
     /// Empty without smoothing.
     smooth: Vec<Extent>,
+    /// Mean of the trials ± SD; empty if one trial is shown.
+    band: Vec<Extent>,
 }
 
 impl Rates {
@@ -90,15 +95,20 @@ impl Rates {
             // The lanes of a probe have the same columns.
             let cut = |samples: &Samples| samples.cuts_along(&self.line, columns);
             let (cuts, smooth) = (cut(samples), smooth.map(|smooth| (smooth, cut(smooth))));
-            let extents = |samples: &Samples, cuts: &Cuts, lane: usize| {
-                let mut extents = samples.extents(lane, cuts);
+            let deviations = self.trial_mean.deviations(schema, probe).map(|sd| (sd, cut(sd)));
+            let converted = |mut extents: Vec<Extent>| {
                 convert_extents(&mut extents, &unit, columns, |share| self.line.step_of(share));
                 extents
             };
+            let extents = |samples: &Samples, cuts: &Cuts, lane: usize| converted(samples.extents(lane, cuts));
             for curve in of_probe.iter().filter(|curve| !self.hidden_lanes.contains(&curve.key)) {
                 let lane = curve.key.1;
                 let smooth = smooth.as_ref().map(|(samples, cuts)| extents(samples, cuts, lane)).unwrap_or_default();
-                drawn.push(Drawn { curve, raw: extents(samples, &cuts, lane), smooth });
+                let around = |(sd, of_sd): &(&Samples, Cuts)| {
+                    converted(band(&samples.extents(lane, &cuts), &sd.extents(lane, of_sd)))
+                };
+                let band = deviations.as_ref().map(around).unwrap_or_default();
+                drawn.push(Drawn { curve, raw: extents(samples, &cuts, lane), smooth, band });
             }
         }
         drawn
@@ -181,7 +191,8 @@ impl Rates {
         let mut lines = self.lines(ctx.schema, first);
         lines.retain(|level| !self.axes.is_log || level.value > 0.0);
         let levels = Levels::visible(&lines, self.line.t0, self.line.t1);
-        let (low, high) = levels.widen(limits(drawn.iter().flat_map(|d| &d.raw), self.axes.is_log));
+        let (low, high) =
+            levels.widen(limits(drawn.iter().flat_map(|d| d.raw.iter().chain(&d.band)), self.axes.is_log));
         let scale = self.axes.y_scale(low, high);
         kit::scale_axis(painter, plot, &kit::mono(ui), ctx.tokens, &scale, "");
         painter.hline(plot.x_range(), plot.bottom(), (1.0, ctx.tokens.line));
@@ -206,7 +217,10 @@ fn paint_curves(
 ) -> DrawnCurves {
     let mut occupied = DrawnCurves::default();
     let has_several = drawn.iter().any(|d| d.curve.key.0 != drawn[0].curve.key.0);
-    for Drawn { curve, raw, smooth } in drawn {
+    for Drawn { curve, band, .. } in drawn {
+        paint_band(painter, band, x, y, curve.color);
+    }
+    for Drawn { curve, raw, smooth, .. } in drawn {
         let faint = if smooth.is_empty() { 1.0 } else { 0.3 };
         paint_line(painter, raw, x, y, Stroke::new(1.25, curve.color.gamma_multiply(faint)));
         if has_several && raw.len() <= MAX_POINTS {
