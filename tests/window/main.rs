@@ -39,6 +39,7 @@ mod shortcuts;
 mod software_painter;
 mod support;
 mod time;
+mod trials;
 mod ui;
 mod unrecorded;
 mod views;
