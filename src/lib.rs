@@ -59,6 +59,7 @@
 //! | setup | host data that a kind prepares from parameters and files: connections, samples; immutable and shared |
 //! | simulation, backend | a setup that can be stepped, on the CPU (the definition) or with CUDA (a faster equivalent) |
 //! | step, batch | the unit of simulated time; the steps between two reads of the command channel |
+//! | trial | a simulation of one network with a seed of its own; several are stepped together, and views show one |
 //! | element set, slot | the neurons or nuclei that fields and spikes index; a reusable element of a population |
 //! | individual | the occupant of a slot; its id is never reused |
 //! | graph, node, edge | lists of parameters that describe a network, such as populations and projections; drawn by an editor |
