@@ -72,6 +72,9 @@ impl Simulation for ReusedSimulation {
     fn generation(&self) -> u64 {
         self.deref().generation()
     }
+    fn returns_early(&self) -> bool {
+        self.deref().returns_early()
+    }
     fn params(&self) -> Option<&dyn Params> {
         self.deref().params()
     }

@@ -299,6 +299,11 @@ pub trait Simulation: Send {
     fn show_trial(&mut self, trial: u32) {
         let _ = trial;
     }
+    /// Whether `advance` may return before its last step, because the schema changes or a stop aborts a long step. The trials of other
+    /// simulations are advanced concurrently.
+    fn returns_early(&self) -> bool {
+        true
+    }
     /// Whether sets or lanes changed in some trials and not in the others, so that the schema of one trial does not describe all.
     fn trials_differ(&self) -> bool {
         false

@@ -138,29 +138,35 @@ fn edits_saved_states_and_rewinds_apply_to_all_trials() {
     assert!(together[0] != together[3], "the edit holds after a rewind");
 }
 
-/// Records three trials of a project with an edit at half of the run, while the last trial is shown.
-fn record(folder: &Path, (text, settings): (&str, &[&str]), edit: &str, half: u64) -> Vec<RunFolder> {
-    let (project, prepared) = network(text, settings);
-    let sim = series(&*prepared, 3);
-    let (probes, sets) = (sim.probes(), sim.sets().to_vec());
-    let taps = project.taps().0;
+/// Prepares the folder of a series of three trials. Returns its sink.
+fn sink(folder: &Path, project: &Project, sim: &dyn Simulation) -> Box<SeriesWriter> {
     let start = RunStart {
-        project: &project,
+        project,
         base: Path::new("."),
-        taps: taps.clone(),
-        sets: &sets,
+        taps: project.taps().0,
+        sets: sim.sets(),
         device: "CPU".into(),
         threads: 1,
         command: String::new(),
         trial: None,
         trials: 3,
     };
-    let writer = SeriesWriter::create(folder, &start, probes).expect("a series");
+    Box::new(SeriesWriter::create(folder, &start, sim.probes()).expect("a series"))
+}
+
+fn of_all_trials(project: &Project) -> Vec<Tap> {
+    project.taps().0.into_iter().map(|tap| Tap { trial: TrialChoice::All, ..tap }).collect()
+}
+
+/// Records three trials of a project with an edit at half of the run, while the last trial is shown.
+fn record(folder: &Path, (text, settings): (&str, &[&str]), edit: &str, half: u64) -> Vec<RunFolder> {
+    let (project, prepared) = network(text, settings);
+    let sim = series(&*prepared, 3);
+    let writer = sink(folder, &project, &*sim);
     let (engine, wake) = spawned();
     engine.send(Command::Load(sim));
-    engine.send(Command::Subscribe(taps.clone()));
-    let all = taps.into_iter().map(|tap| Tap { trial: TrialChoice::All, ..tap }).collect();
-    engine.send(Command::Record(all, Box::new(writer)));
+    engine.send(Command::Subscribe(project.taps().0));
+    engine.send(Command::Record(of_all_trials(&project), writer));
     run_to(&engine, &wake, half);
     engine.send(Command::ShowTrial(2));
     engine.send(Command::Set(path::parse(project.model.params(), edit).expect("a change")));
@@ -218,4 +224,37 @@ fn every_kind_records_series() {
         "measure.length=20",
     ];
     record(&folder.join("nano"), (nano, &small), "training.learning_rate=0.01", 10);
+}
+
+#[cfg(feature = "demo")]
+#[test]
+fn a_series_ends_when_its_trials_have_other_elements() {
+    let folder = TempFolder::new("other elements");
+    let settings = ["growth.split_every=200", "experts.initial_weight=normal(0, 0.1)"];
+    let (project, prepared) = network(r#"(record: ["loss"], model: Demo(()))"#, &settings);
+    let sim = series(&*prepared, 3);
+    let writer = sink(&folder.join("demo"), &project, &*sim);
+    let (engine, wake) = spawned();
+    engine.send(Command::Load(sim));
+    engine.send(Command::Record(of_all_trials(&project), writer));
+    engine.send(Command::RunTo(3000));
+    let (why, end) = event(&engine, &wake, |event| match event {
+        Event::RecordingFailed(error, end) => Some((error.to_string(), end)),
+        Event::Recorded(_) => panic!("the trials have split other experts"),
+        _ => None,
+    });
+    assert!(why.contains("`neuropil run --trials`"), "{why}");
+    let run = RunFolder::open(&folder.join("demo")).expect("a run");
+    assert_eq!(run.manifest.last_step, end.clock.step);
+    assert!(matches!(run.manifest.status, neuropil::project::Status::Failed(_)));
+}
+
+#[cfg(all(feature = "demo", target_os = "linux"))]
+#[test]
+fn trials_beyond_the_memory_are_refused_with_the_way_out() {
+    let (_, prepared) = network("(model: Demo(()))", &["experts.weights_mib=1024"]);
+    let refused = prepared.start_series(1, 9_999, &Device::Cpu { threads: 1 }, &Progress::default());
+    let Err(error) = refused else { panic!("10 TB") };
+    let why = error.to_string();
+    assert!(why.starts_with("9999 trials: needs about 107") && why.ends_with("need less: run.trials"), "{why}");
 }

@@ -162,6 +162,10 @@ impl<S: HostSim> Simulation for S {
         self.take_steps(steps, pass)
     }
 
+    fn returns_early(&self) -> bool {
+        false
+    }
+
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
         let probes = self.host().probes();
         let mut wanted = self.host().taps();

@@ -264,6 +264,10 @@ impl<P: Params + Clone + PartialEq + Send> Simulation for ScheduledSim<P> {
         Some(&self.params)
     }
 
+    fn returns_early(&self) -> bool {
+        self.sim.returns_early() || self.until < u64::MAX
+    }
+
     fn generation(&self) -> u64 {
         self.sim.generation() + self.n_changes
     }

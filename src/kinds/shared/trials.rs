@@ -101,7 +101,16 @@ impl Simulation for TrialSet {
     }
 
     fn trials_differ(&self) -> bool {
-        self.trials.iter().any(|trial| trial.generation() != self.shown().generation())
+        let shown = self.shown();
+        let has_same_sets = |trial: &dyn Simulation| {
+            let mut pairs = trial.sets().iter().zip(shown.sets());
+            pairs.all(|(a, b)| Arc::ptr_eq(a, b) || a == b)
+        };
+        // Sets that have not changed since the start are those of the setup, which the trials share.
+        let differs = |trial: &dyn Simulation| {
+            trial.generation() != shown.generation() || trial.generation() > 0 && !has_same_sets(trial)
+        };
+        self.trials.iter().any(|trial| differs(&**trial))
     }
 
     fn digest(&self, trial: u32) -> Digest {
@@ -136,7 +145,7 @@ impl Simulation for TrialSet {
         let mut steps = steps;
         let mut first = None;
         // Only the shown trial may return early, because its schema is shown.
-        if pass.ends_at_changes {
+        if pass.ends_at_changes && self.shown().returns_early() {
             let shown = &mut self.trials[self.shown];
             let start = shown.clock().step;
             shown.advance(steps, pass)?;
