@@ -133,6 +133,12 @@ fn one_trial_is_shown_and_all_are_recorded() {
     assert_eq!(w.state().session().live.shown_trial(), 0, "the first trial follows the last");
     command(&mut w, UiCommand::PreviousTrial);
     assert_eq!(w.state().session().live.shown_trial(), 2);
+
+    // An opened series shows its first trial.
+    let mut w = open(Start { path: Some(run_folder), project: None, builder: None, ..start(true) });
+    until(&mut w, "the series is open", |w| w.state().session().live.playback.is_some());
+    let first = trials[0].spikes().expect("spikes");
+    until(&mut w, "its first trial is shown", |w| shown(w) == first);
 }
 
 #[test]

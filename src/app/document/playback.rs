@@ -45,13 +45,13 @@ pub enum Opening {
 /// Opens a run. Positions and categories of its elements come from its project, which is built again if `allows` returns true for
 /// the files outside the run folder. Fails if the folder or its project is unreadable.
 pub fn open(folder: &Path, builder: &Builder, allows: &dyn Fn(&[OutsidePath]) -> bool) -> Result<Opening, String> {
-    let run = RunFolder::open(folder).map_err(|e| e.to_string())?;
+    let (run, of_series) = shown_run(folder).map_err(|e| e.to_string())?;
     let (project, replaced) = run.displayed_project().map_err(|e| e.to_string())?;
     let outside = outside_paths_of_run(&run, &project);
     if !allows(&outside) {
         return Ok(Opening::NeedsConsent(outside));
     }
-    let mut notes = [run.notes.clone(), replaced].concat();
+    let mut notes = [of_series, run.notes.clone(), replaced].concat();
     let log = run.commands().unwrap_or_else(|e| {
         notes.push(format!("the command log is unreadable: {e}"));
         vec![]
@@ -59,6 +59,7 @@ pub fn open(folder: &Path, builder: &Builder, allows: &dyn Fn(&[OutsidePath]) ->
     let probes = project.model.probes();
     let mut on_cpu = project.clone();
     on_cpu.run.device = crate::project::DeviceChoice::Cpu;
+    on_cpu.run.trials = 1;
     let built = builder(&on_cpu, &project.build_context(&run.base()), &crate::sim::Progress::default());
     let sets = match built {
         Ok(sim) => sim.sets().to_vec(),
@@ -71,6 +72,19 @@ pub fn open(folder: &Path, builder: &Builder, allows: &dyn Fn(&[OutsidePath]) ->
     let at = |generation| SimSchema { unused: unused.clone(), ..schema_at(&run, probes, &sets, generation) };
     let (schema, later) = (at(0), (1..=run.manifest.borders().len()).map(at).collect());
     Ok(Opening::Opened(Box::new(OpenedRun { run, project, log, schema, later, notes })))
+}
+
+/// Opens a run; of a series its first trial, with a note. Fails if the folder is no run, or a series without a trial.
+fn shown_run(folder: &Path) -> std::io::Result<(RunFolder, Vec<String>)> {
+    let run = RunFolder::open(folder)?;
+    let n = run.manifest.trials;
+    match run.trials()?.into_iter().next() {
+        Some(trial) if n > 0 => {
+            let number = trial.trial.unwrap_or_default() + 1;
+            Ok((trial, vec![format!("trial {number} of {n} is shown; the folder trials has a run of each")]))
+        }
+        _ => Ok((run, vec![])),
+    }
 }
 
 /// Returns the schema of a generation of a run. `sets` are the sets of the first generation.

@@ -57,7 +57,8 @@ impl Rates {
     /// Returns the name of a curve's column with its unit.
     fn column(&self, curve: &Curve, ctx: &ViewCtx<'_>) -> String {
         let (probe, unit) = (&ctx.schema.probes[usize::from(curve.key.0)], self.unit(ctx.schema, curve.key.0));
-        crate::app::views::plot::axes_choice::title_in(&curve.name, probe.unit, &unit, &self.axes.unit)
+        let name = self.trial_mean.named(ctx.schema, &curve.name);
+        crate::app::views::plot::axes_choice::title_in(&name, probe.unit, &unit, &self.axes.unit)
     }
 
     /// Returns the sample of a curve at exactly this step, in the chosen unit.

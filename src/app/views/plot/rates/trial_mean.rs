@@ -71,6 +71,11 @@ impl TrialMean {
         self.deviations.get(&probe).filter(|_| self.is_shown(schema))
     }
 
+    /// Returns the name of a curve in an exported table.
+    pub(super) fn named(&self, schema: &SimSchema, name: &str) -> String {
+        if self.is_shown(schema) { format!("{name}, mean of {} trials", schema.trials) } else { name.to_owned() }
+    }
+
     /// Returns the part of the caption.
     pub(super) fn caption(&self, schema: &SimSchema) -> String {
         if self.is_shown(schema) {
