@@ -172,10 +172,10 @@ impl Rates {
         let reduced = shown.iter().filter_map(|p| self.series.get(p)?.reduced()).max();
         let across = kit::steps(self.line.span, self.clock.base);
         let mut text = format!(
-            "{}  |  window {across}  |  minimum to maximum per pixel",
-            text::plural(samples as usize, "sample", "samples")
+            "{}{}  |  window {across}  |  minimum to maximum per pixel",
+            text::plural(samples as usize, "sample", "samples"),
+            self.trial_mean.caption(schema)
         );
-        text += &self.trial_mean.caption(schema);
         if self.smooth_over > 0 {
             text += &format!("  |  exponential moving average over {} samples, raw data faint", self.smooth_over);
         }

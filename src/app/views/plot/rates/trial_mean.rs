@@ -78,11 +78,7 @@ impl TrialMean {
 
     /// Returns the part of the caption.
     pub(super) fn caption(&self, schema: &SimSchema) -> String {
-        if self.is_shown(schema) {
-            format!("  |  mean of {} trials, band: ± 1 SD", schema.trials)
-        } else {
-            String::new()
-        }
+        if self.is_shown(schema) { format!("  |  mean of {} trials ± SD", schema.trials) } else { String::new() }
     }
 
     pub(super) fn to_part(&self) -> Option<String> {
