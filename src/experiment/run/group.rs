@@ -32,7 +32,7 @@ use std::{
 };
 
 /// Interval between checks for cancellation.
-const POLL: Duration = Duration::from_millis(20);
+const POLL: Duration = Duration::from_millis(2);
 
 /// Trials of the conditions that share a build.
 #[derive(Debug, Default)]
@@ -305,7 +305,7 @@ impl Pool<'_> {
                     stop.raise();
                     next.store(trials.len(), Ordering::Relaxed);
                 }
-                std::thread::sleep(POLL.min(Duration::from_millis(2)));
+                std::thread::sleep(POLL);
             }
         });
         match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {

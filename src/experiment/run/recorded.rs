@@ -18,7 +18,7 @@ use std::{
 };
 
 /// Interval between checks for cancellation.
-const POLL: Duration = Duration::from_millis(20);
+const POLL: Duration = Duration::from_millis(5);
 /// Path from the folder of a trial to that of the experiment, with the ids of the elements.
 const IDS_IN: &str = "../../";
 

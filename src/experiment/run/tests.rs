@@ -1,10 +1,17 @@
 use super::*;
 use crate::{
     experiment::{merge, repeat::repeat, table::RESULTS},
+    gpu::{Pass, StopFlag},
+    kinds::shared::trials::TrialSet,
+    params::Change,
     project::{RunFolder, read},
-    sim::Device,
+    sim::{Action, Clock, Device, Digest, Effect, ElementSet, Frame, MemoryReport, ProbeId, ProbeSpec, Snapshot, Tap},
 };
 use neuropil_test_support::temp::TempFolder;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicUsize},
+};
 
 /// A network of 60 neurons of which some are driven, with 20 ms per trial.
 const NETWORK: &str = r#"network: (source: Balanced, n_neurons: 60, in_degree: 6),
@@ -227,4 +234,86 @@ fn null_wirings_are_conditions_with_builds_of_their_own() {
         let done = repeat(&folder, &condition.name, 2, &setting(1), &Progress::default()).expect("a trial");
         assert!(done.is_identical(), "{}: {done:?}", condition.name);
     }
+}
+
+/// Simulation that cancels its experiment in the third batch.
+struct Cancelling {
+    sim: Box<dyn Simulation>,
+    progress: Arc<Progress>,
+    stop: StopFlag,
+    n_batches: Arc<AtomicUsize>,
+    /// Whether the batch in progress was asked to stop.
+    is_stopped: Arc<AtomicBool>,
+}
+
+impl Simulation for Cancelling {
+    fn probes(&self) -> &'static [ProbeSpec] {
+        self.sim.probes()
+    }
+    fn lanes(&self, probe: ProbeId) -> Vec<String> {
+        self.sim.lanes(probe)
+    }
+    fn sets(&self) -> &[Arc<ElementSet>] {
+        self.sim.sets()
+    }
+    fn clock(&self) -> Clock {
+        self.sim.clock()
+    }
+    fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
+        self.sim.set(change)
+    }
+    fn act(&mut self, action: &Action) -> Result<(), SimError> {
+        self.sim.act(action)
+    }
+    fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
+        self.sim.tap(taps)
+    }
+    fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
+        self.sim.advance(steps, pass)?;
+        if self.n_batches.fetch_add(1, Ordering::SeqCst) == 2 {
+            self.progress.cancel();
+            self.stop.raise();
+            self.is_stopped.store(pass.is_stopping(), Ordering::SeqCst);
+        }
+        Ok(())
+    }
+    fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
+        self.sim.sample(frame)
+    }
+    fn save(&mut self) -> Result<Snapshot, SimError> {
+        self.sim.save()
+    }
+    fn load(&mut self, state: &Snapshot) -> Result<(), SimError> {
+        self.sim.load(state)
+    }
+    fn rewind(&mut self) -> Result<(), SimError> {
+        self.sim.rewind()
+    }
+    fn restart(&mut self, seed: u64) -> Result<bool, SimError> {
+        self.sim.restart(seed)
+    }
+    fn digest(&self, trial: u32) -> Digest {
+        self.sim.digest(trial)
+    }
+    fn memory(&self) -> MemoryReport {
+        self.sim.memory()
+    }
+}
+
+#[test]
+fn a_cancelled_trial_ends_with_the_batch_in_progress() {
+    let project = project("conditions: []");
+    let (setting, progress, counters) = (setting(1), Arc::new(Progress::default()), Counters::default());
+    let (build, sim) = Build::new(&project, Path::new("."), &setting, &progress).expect("a build");
+    let (stop, n_batches, is_stopped) = (StopFlag::default(), Arc::default(), Arc::default());
+    let (counted, seen) = (Arc::clone(&n_batches), Arc::clone(&is_stopped));
+    let cancelling = Cancelling { sim, progress: progress.clone(), stop: stop.clone(), n_batches, is_stopped };
+    let recording = Recording { base: Path::new("."), device: "CPU", threads: 1, command: "" };
+    let mut worker = Worker::new(&build, setting.device.clone(), &counters, &progress, stop, recording);
+    worker.keep(Box::new(TrialSet::new(vec![Box::new(cancelling)], &[], 1)));
+    let ended = worker.run(&Trial { project: &project, seed: 1, finds_active: false, folder: None });
+    assert!(matches!(ended, Err(SimError::Cancelled)), "it was cancelled");
+    assert_eq!(counted.load(Ordering::SeqCst), 3, "no batch begins after the request");
+    assert!(seen.load(Ordering::SeqCst), "a step in progress is asked to stop");
+    assert!(Counters::read(&counters.n_steps) <= 3, "the first batches are of one and at most two steps");
 }

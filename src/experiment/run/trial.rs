@@ -17,10 +17,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Duration of a batch of steps, after which a trial can be cancelled.
+/// Target duration of a batch of steps, after which a trial can be cancelled.
 const BATCH: Duration = Duration::from_millis(10);
-/// Number of steps of the first batch of the first trial.
-const FIRST_BATCH: u32 = 16;
 /// Maximum number of steps of a batch.
 const MAX_BATCH: u32 = 1 << 16;
 
@@ -108,7 +106,7 @@ impl<'a> Worker<'a> {
         stop: StopFlag,
         recording: recorded::Recording<'a>,
     ) -> Self {
-        Self { build, device, counters, progress, stop, recording, kept: None, batch: FIRST_BATCH }
+        Self { build, device, counters, progress, stop, recording, kept: None, batch: 1 }
     }
 
     /// Reuses a simulation with the parameters of the build.
@@ -158,7 +156,8 @@ impl<'a> Worker<'a> {
         Ok(Kept { sim, project: trial.project.clone(), taps: vec![] })
     }
 
-    /// Steps a simulation to the end of the trial. Fails if a step fails or the experiment is cancelled.
+    /// Steps a simulation to the end of the trial. Fails if a step fails or the experiment is cancelled: after the batch in
+    /// progress, of which a simulation with long steps aborts its step.
     fn step(&mut self, sim: &mut dyn Simulation, mut meter: TrialMeter) -> Result<FinishedTrial, SimError> {
         let mut pass = Pass::default();
         pass.stop = self.stop.clone();
@@ -181,12 +180,42 @@ impl<'a> Worker<'a> {
             meter.add(&frame);
             frame.readings.clear();
             self.counters.n_steps.fetch_add(sim.clock().step - step, Ordering::Relaxed);
-            let took = since.elapsed();
-            if took < BATCH / 2 && steps == self.batch {
-                self.batch = (self.batch * 2).min(MAX_BATCH);
-            } else if took > BATCH * 2 {
-                self.batch = (self.batch / 2).max(1);
+            // The rest of a trial says little about the duration of a whole batch.
+            if steps == self.batch || since.elapsed() > BATCH {
+                self.batch = next_batch(steps, since.elapsed());
             }
         }
+    }
+}
+
+/// Returns the number of steps that take [`BATCH`], given that `steps` steps took `time`. A batch is at most twice as long as the
+/// one before, and as short as needed at once. The first has one step, because its duration is unknown.
+fn next_batch(steps: u32, time: Duration) -> u32 {
+    let ratio = (BATCH.as_secs_f64() / time.as_secs_f64().max(1e-9)).min(2.0);
+    ((f64::from(steps) * ratio) as u32).clamp(1, MAX_BATCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_are_short_from_the_first_on_and_after_a_change_of_speed() {
+        let mut batch = 1;
+        let mut run = |micros: u64, n: usize| -> (Duration, u32) {
+            let durations = (0..n).map(|_| {
+                let time = Duration::from_micros(micros) * batch;
+                batch = next_batch(batch, time);
+                time
+            });
+            (durations.max().unwrap_or_default(), batch)
+        };
+        assert_eq!(run(1, 40), (BATCH, 10_000), "fast steps");
+        assert_eq!(run(5, 1), (BATCH * 5, 2_000), "one batch is too long, the next is not");
+        assert_eq!(run(5, 40), (BATCH, 2_000));
+        assert_eq!(run(4_000, 1).1, 2);
+        assert_eq!(run(60_000, 40), (Duration::from_millis(120), 1), "two steps, then one");
+        assert_eq!(run(60_000, 40), (Duration::from_millis(60), 1), "a long step is a batch");
+        assert_eq!(next_batch(MAX_BATCH, Duration::ZERO), MAX_BATCH);
     }
 }

@@ -137,10 +137,14 @@ impl Simulation for TrialSet {
         Ok(())
     }
 
-    /// A stop takes effect before the first step only: trials that stopped in different steps would have no common clock.
+    /// A stop takes effect before the first step only, except for a single trial: trials that stopped in different steps would have
+    /// no common clock.
     fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
         if pass.is_stopping() {
             return Ok(());
+        }
+        if let [only] = &mut self.trials[..] {
+            return only.advance(steps, pass);
         }
         let mut steps = steps;
         let mut first = None;

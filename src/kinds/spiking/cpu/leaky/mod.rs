@@ -82,7 +82,7 @@ impl LeakySim {
 
     fn run(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
         let end = self.host.step + u64::from(steps);
-        while self.host.step < end {
+        while self.host.step < end && !pass.is_stopping() {
             if self.host.stimuli_changed || self.host.step >= self.stimuli.until {
                 self.apply_stimuli();
             }

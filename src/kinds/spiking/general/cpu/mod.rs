@@ -169,7 +169,7 @@ impl GeneralSim {
 
     fn run(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
         let end = self.host.step + u64::from(steps);
-        while self.host.step < end {
+        while self.host.step < end && !pass.is_stopping() {
             if hold::changes(&self.plan, self.host.step) {
                 let mut plan = self.plan.clone();
                 hold::apply(&mut plan, &self.host.params, self.host.step);
