@@ -3,7 +3,7 @@
 use super::{changes, values};
 use crate::{
     num::digits::{counted, group_digits},
-    params::path,
+    params::{Params, path},
     project::{
         Elements, Project,
         experiment::{Condition, ConditionChange, ConditionRule, ElementQuery, Experiment, ParameterValues},
@@ -121,9 +121,10 @@ fn single(condition: &Condition, seeds: &[u64]) -> Result<Planned, String> {
 
 /// Returns every combination of the values of parameters; the first parameter changes fastest.
 fn grid(project: &Project, axes: &[ParameterValues], seeds: &[u64]) -> Result<Vec<Planned>, String> {
+    let params = project.model.params();
     let of_axis = |axis: &ParameterValues| {
-        let (_, spec) = path::find(project.model.params(), axis.path.trim()).map_err(|e| e.to_string())?;
-        values::values(spec, &axis.values, spec.scale, MAX_CONDITIONS).map_err(|why| format!("{}: {why}", axis.path))
+        let spec = path::spec_of(params, axis.path.trim()).map_err(|e| e.to_string())?;
+        values::values(&spec, &axis.values, spec.scale, MAX_CONDITIONS).map_err(|why| format!("{}: {why}", axis.path))
     };
     let all: Vec<Vec<String>> = axes.iter().map(of_axis).collect::<Result<_, String>>()?;
     let n = all.iter().try_fold(1_usize, |n, values| n.checked_mul(values.len()).filter(|n| *n <= MAX_CONDITIONS));
@@ -135,8 +136,7 @@ fn grid(project: &Project, axes: &[ParameterValues], seeds: &[u64]) -> Result<Ve
             (axis.path.trim().to_owned(), value)
         };
         let factors: Vec<(String, String)> = axes.iter().zip(&all).map(factor).collect();
-        let short = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
-        let name = factors.iter().map(|(path, value)| format!("{} {value}", short(path)));
+        let name = factors.iter().map(|(path, value)| format!("{} {value}", short_name(params, path)));
         let changes = factors.iter().map(|(path, value)| ConditionChange::Set(path.clone(), value.clone()));
         Planned {
             name: name.collect::<Vec<_>>().join(", "),
@@ -147,6 +147,16 @@ fn grid(project: &Project, axes: &[ParameterValues], seeds: &[u64]) -> Result<Ve
         }
     };
     Ok(if axes.is_empty() { vec![] } else { (0..n).map(condition).collect() })
+}
+
+/// Returns the last part of the path of a parameter; for an argument of a distribution, the last two parts.
+fn short_name(params: &dyn Params, path: &str) -> String {
+    let parts: Vec<&str> = path.rsplitn(3, '.').collect();
+    match parts[..] {
+        [argument, parameter, _] if path::find(params, path).is_err() => format!("{parameter} {argument}"),
+        [last, ..] => last.to_owned(),
+        [] => String::new(),
+    }
 }
 
 fn silence_each(
@@ -257,6 +267,63 @@ mod tests {
         let rules = r#"Values((path: "lif.tau_m", values: "10, 20"))"#;
         let plan = expanded(rules, r#"control: "tau_m 20 ms""#).expect("a plan");
         assert_eq!((names(&plan), plan.control), (vec!["tau_m 10 ms", "tau_m 20 ms"], 1));
+    }
+
+    #[test]
+    fn a_distribution_is_varied_as_a_whole_and_by_its_arguments() {
+        let mut project = Project::default();
+        project.set("network.inhibitory_count=normal(30, 2)", Path::new(".")).expect("a distribution");
+        let axis = |path: &str, values: &str| ParameterValues { path: path.into(), values: values.into() };
+        let g = "network.inhibitory_count";
+        let whole = ConditionRule::Values(axis(g, "30, normal(30, 2) in 5..40"));
+        let arguments =
+            ConditionRule::Grid(vec![axis(&format!("{g}.mean"), "10..30/2"), axis(&format!("{g}.sd"), "1, 2")]);
+        let experiment = Experiment { conditions: vec![whole, arguments], ..Experiment::default() };
+        let plan = expand(&project, &experiment, &Elements::default()).expect("a plan");
+        let want = [
+            "control",
+            "inhibitory_count 30",
+            "inhibitory_count normal(30, 2) in 5..40",
+            "inhibitory_count mean 10, inhibitory_count sd 1",
+            "inhibitory_count mean 30, inhibitory_count sd 1",
+            "inhibitory_count mean 10, inhibitory_count sd 2",
+            "inhibitory_count mean 30, inhibitory_count sd 2",
+        ];
+        assert_eq!(names(&plan), want);
+        let last = changes::changed(&project, &plan.conditions[3].changes, Path::new(".")).expect("a project");
+        let (id, spec) = path::find(last.model.params(), g).expect("a parameter");
+        assert_eq!(path::show(spec, &last.model.params().get(id)), "normal(10, 1)");
+    }
+
+    #[test]
+    fn every_number_switch_and_choice_can_be_varied() {
+        use crate::params::{Value, ValueType};
+        for model in crate::kinds::Model::all() {
+            let project = Project { model, ..Project::default() };
+            let params = project.model.params();
+            for id in params.ids().into_iter().filter(|id| params.is_shown(*id)) {
+                let Some(spec) = params.spec(id) else { continue };
+                let values = match (spec.kind, params.get(id)) {
+                    (ValueType::Bool, _) => "off, on".to_owned(),
+                    (ValueType::Choice(choices), _) => choices.iter().map(|c| c.name).collect::<Vec<_>>().join(", "),
+                    (ValueType::OneOf(variants), _) => {
+                        variants.iter().map(|variant| variant.choice.name).collect::<Vec<_>>().join("; ")
+                    }
+                    (_, value @ (Value::Int(_) | Value::Real(_) | Value::Distribution(_))) => path::show(spec, &value),
+                    _ => continue,
+                };
+                let rule = ConditionRule::Values(ParameterValues { path: params.path(id), values });
+                let experiment = Experiment { conditions: vec![rule], ..Experiment::default() };
+                let plan = expand(&project, &experiment, &Elements::default());
+                let n = plan.as_ref().map(|plan| plan.conditions.len() - 1).unwrap_or_default();
+                let most = match spec.kind {
+                    ValueType::Bool => 2,
+                    ValueType::Choice(choices) => choices.len(),
+                    kind => kind.variants().len().max(1),
+                };
+                assert_eq!(n, most, "{}: {plan:?}", params.path(id));
+            }
+        }
     }
 
     #[test]

@@ -105,3 +105,51 @@ fn not_a_number(text: &str) -> String {
 fn rounded(x: f64, decimals: usize) -> f64 {
     format!("{x:.decimals$e}").parse().unwrap_or(x)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::project::Project;
+
+    fn of(name: &str, text: &str, scale: Option<Scale>) -> Result<String, String> {
+        let project = Project::default();
+        let (_, spec) = path::find(project.model.params(), name).expect("a parameter");
+        values(spec, text, scale.unwrap_or(spec.scale), 1000).map(|values| values.join(", "))
+    }
+
+    #[test]
+    fn lists_and_ranges_give_values_with_units() {
+        for (name, text, expected) in [
+            ("lif.tau_m", "10, 20 ms, 0.03 s", "10 ms, 20 ms, 30 ms"),
+            ("lif.tau_m", "10; 10; 20", "10 ms, 20 ms"),
+            ("lif.tau_m", "10..40/3, 5", "10 ms, 20 ms, 40 ms, 5 ms"),
+            ("lif.tau_m", "10..20 ms/2", "10 ms, 20 ms"),
+            ("lif.v_threshold", "-50..-40/3", "-50 mV, -45 mV, -40 mV"),
+            ("network.inhibitory_count", "24..36/3, 40", "24, 30, 36, 40"),
+            ("network.inhibitory_count", "30, normal(30, 2) in 5..40", "30, normal(30, 2) in 5..40"),
+        ] {
+            assert_eq!(of(name, text, None).as_deref(), Ok(expected), "{text}");
+        }
+        let whole = of("network.n_neurons", "100..103/7", None).expect("values");
+        assert_eq!(whole.split(", ").count(), 4, "whole numbers are not repeated: {whole}");
+    }
+
+    #[test]
+    fn ranges_are_spaced_by_their_scale() {
+        let of = |text, scale| of("lif.tau_m", text, Some(scale));
+        assert_eq!(of("10..40/3", Scale::Linear).as_deref(), Ok("10 ms, 25 ms, 40 ms"));
+        assert_eq!(of("10..40/3", Scale::Log).as_deref(), Ok("10 ms, 20 ms, 40 ms"));
+        assert!(of("0..40/3", Scale::Log).is_err(), "no ratio to 0");
+    }
+
+    #[test]
+    fn mistakes_in_values_and_seeds_are_refused() {
+        for text in ["", "10..40", "10..40/1", "10, -1e30", "10, many", "10 mV, 20"] {
+            assert!(of("lif.tau_m", text, None).is_err(), "{text}");
+        }
+        for text in ["", "one", "1..", "-1", "1..2000", "5..1"] {
+            assert!(seeds(text, 1000).is_err(), "{text}");
+        }
+        assert_eq!(seeds("1..2, 2, 9", 3).as_deref(), Ok(&[1, 2, 9][..]));
+    }
+}

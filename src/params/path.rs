@@ -139,6 +139,14 @@ pub fn find(params: &dyn Params, path: &str) -> Result<(ParamId, &'static ParamS
     Ok((at(f), &group.params[f]))
 }
 
+/// Finds the declaration of a parameter, or of an argument of its distribution: `lif.tau_m.mean`. Fails as [`find`] does.
+pub fn spec_of(params: &dyn Params, path: &str) -> Result<ParamSpec, PathError> {
+    match (find(params, path), argument(params, path)) {
+        (Err(_), Some(argument)) => Ok(argument.spec),
+        (found, _) => found.map(|(_, spec)| *spec),
+    }
+}
+
 /// Finds the argument of a distribution with a path such as `lif.tau_m.mean`; `None` if there is no such argument.
 fn argument(params: &dyn Params, path: &str) -> Option<DistributionArgument> {
     let (of, name) = path.rsplit_once('.')?;
