@@ -39,7 +39,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), CliError> {
     let made = args.out.is_none();
     let path = match &args.out {
         Some(folder) => folder.clone(),
-        None => next_folder(&here().join("runs"), &job.project.name)?,
+        None => next_folder(&here().join("runs"), job.project.experiment_name())?,
     };
     let mut chosen = device::choose(job.project.run.device, job.project.run.gpu, job.project.run.threads)?;
     let shard = args.experiment.shard.unwrap_or_default();

@@ -13,7 +13,7 @@
 //! )
 //! ```
 
-use super::record;
+use super::{Project, record};
 use crate::choices;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +21,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Experiment {
+    /// Name in the folders of results; empty for the name of the project.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
     /// Conditions, and rules that generate conditions.
     pub conditions: Vec<ConditionRule>,
     /// Name of the condition with which the others are compared; empty: the unchanged project, as a condition named `control`.
@@ -38,6 +41,7 @@ pub struct Experiment {
 impl Default for Experiment {
     fn default() -> Self {
         Self {
+            name: String::new(),
             conditions: vec![],
             control: String::new(),
             seeds: "1..10".to_owned(),
@@ -74,6 +78,14 @@ impl Experiment {
                 measure.read = record::with_query(&measure.read, &query);
             }
         }
+    }
+}
+
+impl Project {
+    /// Returns the name in the folders of experiments: that of the experiment, otherwise that of the project.
+    pub fn experiment_name(&self) -> &str {
+        let own = self.experiment.as_ref().map(|experiment| experiment.name.trim());
+        own.filter(|name| !name.is_empty()).unwrap_or(&self.name)
     }
 }
 
@@ -200,7 +212,7 @@ impl Default for Reduction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::project::{Project, read, write};
+    use crate::project::{read, write};
 
     #[test]
     fn experiments_are_read_back_and_mistakes_have_a_line() {
@@ -227,6 +239,7 @@ mod tests {
         assert_eq!((experiment.conditions.len(), experiment.infer_silent), (4, true));
         assert_eq!(experiment.measures[0].reduce, Reduction::Highest);
         let written = write(&project).expect("text");
+        assert!(!written.contains("name: \"\""), "no empty name: {written}");
         assert_eq!(read(&written).expect("a project"), (project, vec![]), "{written}");
     }
 

@@ -260,7 +260,7 @@ pub trait Kind {
     const BENCH: Option<Bench> = None;
     /// Whether a recording ends with a checkpoint by default, because the state is the result.
     const KEEPS_FINAL_STATE: bool = false;
-    /// Probe of a series whose last value is the result of a run: sweeps draw it by default, and the table of runs has columns of
+    /// Probe of a series whose last value is the result of a run: experiments measure it by default, and the table of runs has columns of
     /// it. Training minimises it. `None` if no single series is the result.
     const RESULT_PROBE: Option<&'static str> = None;
     /// Path of the parameter that names a file from which the values of other parameters follow, see

@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
-use window::{Window, is_built, open, start, until};
+use window::{Window, open, start, until};
 
 /// A small project in a folder of its own.
 fn project(name: &str) -> (TempFolder, PathBuf) {
@@ -93,67 +93,36 @@ fn shows(w: &mut Window, text: &str) {
 /// The values of an edited parameter in a run, with the time of the edit.
 const EDITED: &str = "31 ms → 25 ms (30 ms)";
 
-/// A window with the project, and the dialog of a sweep open.
-fn sweep_dialog(file: &Path, program: PathBuf) -> Window {
-    let mut w = open(Start { path: Some(file.to_owned()), project: None, program: Some(program), ..start(true) });
-    until(&mut w, "the project is open", |w| w.state().session().path.is_some());
-    until(&mut w, "it is built", is_built);
-    ask_sweep(&mut w);
-    w
-}
-
-/// Right-click on a parameter: the dialog, or a message.
-fn ask_sweep(w: &mut Window) {
-    until(w, "the inspector is drawn", |w| says(w, "Membrane time const"));
-    w.query_all_by_label_contains("Membrane time const").next().expect("a row").click_secondary();
-    w.run_steps(3);
-    w.get_by_label("Sweep…").click();
-    w.run_steps(3);
-}
-
-fn ended(w: &mut Window) {
-    until(w, "all ended", |w| w.state().messages().iter().any(|text| text.starts_with("Sweep")));
-}
-
-#[test]
-fn a_sweep_records_a_run_per_value_and_compares_them() {
-    let (folder, file) = project("sweep");
-    let mut w = sweep_dialog(&file, PathBuf::from(env!("CARGO_BIN_EXE_neuropil")));
-    w.get_by_label("Values").type_text("0.03 s, 25 mV");
-    w.run_steps(3);
-    assert!(w.query_by_label("Run 2").is_none(), "a wrong unit is refused");
-    for _ in 0..", 25 mV".len() {
-        w.key_press(egui::Key::Backspace);
+/// Records a run per entry as one sweep, and opens the project on the page of runs.
+fn swept(folder: &Path, file: &Path, runs: &[&[&str]]) -> Window {
+    for (i, sets) in runs.iter().enumerate() {
+        let out = folder.join(format!("runs/{i:04}-{}", sets.join("-").replace(['=', '.', '_'], "-")));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_neuropil"));
+        command.args(["run", "--sweep", "taus@1"]).args(sets.iter().flat_map(|set| ["--set", set]));
+        let run = command.arg("--out").arg(out).arg(file).output().expect("neuropil");
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     }
+    let mut w = open(Start { path: Some(file.to_owned()), project: None, ..start(true) });
+    until(&mut w, "the project is open", |w| w.state().session().path.is_some());
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::Workspace(3));
+    until(&mut w, "the tab is drawn", |w| w.query_by_label("Sweep").is_some());
+    w.get_by_label("Sweep").click();
     w.run_steps(3);
-    shows(&mut w, "2 runs of 60 ms, one after another: 20 ms, 30 ms");
-    w.get_by_label("Run 2").click();
-    ended(&mut w);
-    assert_eq!(w.state().messages(), ["Sweep finished: 2 runs"]);
-    until(&mut w, "both are points", |w| says(w, "against 2 values of LIF neuron › Membrane time constant"));
-    shows(&mut w, "2 values of LIF neuron › Membrane time constant  |  2 runs");
-    w.get_by_label("Compare runs").click();
-    until(&mut w, "both are drawn", |w| says(w, "2 of 2 runs  |"));
-    w.get_by_role_and_label(Role::Label, "LIF neuron › Membrane time constant");
-    let hidden = |name: &std::ffi::OsString| name.to_string_lossy().starts_with('.');
-    let left = std::fs::read_dir(&folder).expect("folder").flatten().map(|entry| entry.file_name()).find(hidden);
-    assert_eq!(left, None, "the file of the sweep is removed");
+    w
 }
 
 /// Every value with every seed: a point with a spread each, and a row of the exported table per run.
 #[test]
 fn a_sweep_over_seeds_has_a_spread() {
-    let (_folder, file) = project("seeds");
-    let mut w = sweep_dialog(&file, PathBuf::from(env!("CARGO_BIN_EXE_neuropil")));
-    w.get_by_label("Values").type_text("25");
-    w.run_steps(3);
-    w.get_by_role_and_label(Role::TextInput, "Seeds").click();
-    w.run_steps(3);
-    w.get_by_role_and_label(Role::TextInput, "Seeds").type_text("..2");
-    w.run_steps(3);
-    shows(&mut w, "4 runs of 60 ms, one after another: 20 ms, 25 ms, each with 2 seeds");
-    w.get_by_label("Run 4").click();
-    ended(&mut w);
+    let (folder, file) = project("seeds");
+    let runs = [
+        ["lif.tau_m=20", "seed=1"],
+        ["lif.tau_m=20", "seed=2"],
+        ["lif.tau_m=25", "seed=1"],
+        ["lif.tau_m=25", "seed=2"],
+    ];
+    let mut w = swept(&folder, &file, &runs.each_ref().map(|sets| &sets[..]));
     until(&mut w, "all are points", |w| says(w, "4 runs  |  mean ± standard deviation over seeds"));
     let export = w.query_all_by_label("Export").max_by(|a, b| a.rect().top().total_cmp(&b.rect().top()));
     export.expect("the menu of the plot").click();
@@ -183,39 +152,13 @@ fn choose(w: &mut Window, list: &str, option: &str) {
     w.run_steps(3);
 }
 
-/// Every combination is run, each is a cell; a combination without a run is missing. Choices are kept with the project.
+/// Each combination of two values is a cell; a combination without a run is missing. Choices are kept with the project.
 #[test]
 fn a_sweep_over_two_parameters_is_a_heat_map() {
     let (folder, file) = project("grid");
-    let program = PathBuf::from(env!("CARGO_BIN_EXE_neuropil"));
-    let mut w = sweep_dialog(&file, program.clone());
-    w.get_by_label("Values").type_text("25");
-    w.run_steps(3);
-    w.get_by_role_and_label(Role::ComboBox, "Second parameter").click();
-    w.run_steps(3);
-    w.get_by_label("Filter parameters to sweep").type_text("spike thre");
-    w.run_steps(3);
-    w.get_by_role_and_label(Role::Button, "LIF neuron › Spike threshold").click();
-    w.run_steps(3);
-    shows(&mut w, "LIF neuron › Spike threshold: choose at least two values");
-    shows(&mut w, "1 value: -45 mV");
-    w.get_by_label("Values of the second parameter").type_text("-48..-46/500");
-    w.run_steps(3);
-    shows(
-        &mut w,
-        "1,002 runs (2 values of LIF neuron › Membrane time constant × 501 of LIF neuron › Spike threshold); at most 1,000",
-    );
-    (0..3).for_each(|_| w.key_press(egui::Key::Backspace));
-    w.get_by_label("Values of the second parameter").type_text("2");
-    w.run_steps(3);
-    shows(
-        &mut w,
-        "6 runs of 60 ms, one after another: 2 values of LIF neuron › Membrane time constant × 3 of LIF neuron › Spike threshold",
-    );
-    shows(&mut w, "Duration unknown: no run of this length is recorded yet");
-    w.get_by_label("Run 6").click();
-    ended(&mut w);
-    assert_eq!(w.state().messages(), ["Sweep finished: 6 runs"]);
+    let thresholds = ["lif.v_threshold=-45", "lif.v_threshold=-48", "lif.v_threshold=-46"];
+    let runs: Vec<[&str; 2]> = thresholds.iter().flat_map(|v| [["lif.tau_m=20", v], ["lif.tau_m=25", v]]).collect();
+    let mut w = swept(&folder, &file, &runs.iter().map(|sets| &sets[..]).collect::<Vec<_>>());
     until(&mut w, "all are cells", |w| says(w, "6 of 6 combinations  |  6 runs"));
 
     let at = plot(&w).shrink(12.0).left_top();
@@ -237,7 +180,7 @@ fn a_sweep_over_two_parameters_is_a_heat_map() {
     drop(w);
 
     let runs = std::fs::read_dir(folder.join("runs")).expect("runs").flatten().map(|entry| entry.path());
-    let gone = runs.filter(|path| path.to_string_lossy().contains("tau-m-25-ms-v-threshold-48")).collect::<Vec<_>>();
+    let gone = runs.filter(|path| path.to_string_lossy().contains("tau-m-25-lif-v-threshold--48")).collect::<Vec<_>>();
     assert_eq!(gone.len(), 1);
     std::fs::remove_dir_all(&gone[0]).expect("removed");
     let mut w = open(Start { path: Some(file), project: None, ..start(true) });
@@ -252,44 +195,6 @@ fn a_sweep_over_two_parameters_is_a_heat_map() {
         says(&w, "2 values of LIF neuron › Membrane time constant  |  4 runs") && !says(&w, "combinations"),
         "curves of one parameter"
     );
-    ask_sweep(&mut w);
-    w.get_by_label("Values").type_text("25");
-    w.run_steps(3);
-    assert!(says(&w, "and the start of each run: 0006-tau-m-25-ms"), "a run of this length is known");
-}
-
-/// The program of this sweep never ends by itself, so that a second sweep is asked for while it runs; it ends with the window.
-#[cfg(unix)]
-#[test]
-fn one_sweep_at_a_time_and_it_ends_with_the_window() {
-    let (folder, file) = project("endless");
-    let (program, started) = (folder.join("endless"), folder.join("pid"));
-    let script = format!("#!/bin/sh\necho $$ > '{0}.new'\nmv '{0}.new' '{0}'\nexec sleep 3600\n", started.display());
-    // Copied by another process: a file that this one has written cannot be started while a process that another test starts
-    // holds what this one has open.
-    let text = folder.join("script");
-    std::fs::write(&text, script).expect("a script");
-    assert!(Command::new("install").args(["-m", "755"]).args([&text, &program]).status().expect("coreutils").success());
-    let mut w = sweep_dialog(&file, program);
-    w.get_by_label("Values").type_text("25");
-    w.run_steps(3);
-    // As in a window that a script started in the background.
-    // SAFETY: no handler is installed.
-    let before = unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
-    w.get_by_label("Run 2").click();
-    until(&mut w, "the first run has started", |_| started.exists());
-    // SAFETY: as it was.
-    unsafe { libc::signal(libc::SIGINT, before) };
-    ask_sweep(&mut w);
-    assert!(w.query_by_label("Values").is_none(), "no second dialog");
-    assert_eq!(w.state().messages(), ["A sweep is running: wait for its end, or cancel it on the page Runs."]);
-    let pid: libc::pid_t = std::fs::read_to_string(&started).expect("pid").trim().parse().expect("a number");
-    // SAFETY: signal 0 only asks whether the process exists.
-    let runs = || unsafe { libc::kill(pid, 0) == 0 };
-    assert!(runs());
-    eframe::App::on_exit(w.state_mut());
-    assert!(!runs(), "the run ended, and the sweep waited for it");
-    assert!(!folder.join(format!(".sweep-{}.ron", std::process::id())).exists(), "the file of the sweep is removed");
 }
 
 /// The menu of a run offers the formats that the run can be written in, and the message names the files with their sizes.

@@ -5,7 +5,6 @@ use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
 use neuropil::{
     app::{Start, document::command::UiCommand},
-    params::path,
     project::{
         self, Project,
         experiment::{Condition, ConditionChange, ConditionRule, Experiment, Measure, ParameterValues, TrialRecording},
@@ -190,11 +189,14 @@ fn a_parameter_is_varied_from_its_menu() {
     w.run_steps(3);
     w.get_by_label("Vary…").click();
     w.run_steps(3);
+    w.get_by_label("Values of the parameter").type_text("30");
+    shows(&mut w, "2 trials of 30 ms: 20 ms, 30 ms");
+    w.get_by_label("Add to the experiment").click();
+    w.run_steps(3);
     let experiment = w.state().session().project.experiment.clone().expect("an experiment");
-    let now = path::find(w.state().session().project.model.params(), "lif.tau_m").expect("a parameter");
-    let now = path::show(now.1, &w.state().session().project.model.params().get(now.0));
-    let rule = ConditionRule::Values(ParameterValues { path: "lif.tau_m".into(), values: now });
+    let rule = ConditionRule::Values(ParameterValues { path: "lif.tau_m".into(), values: "20 ms, 30".into() });
     assert_eq!((experiment.conditions, experiment.measures.len()), (vec![rule], 1));
+    assert_eq!(w.state().messages(), ["Added to the experiment. Undo removes it"]);
     shows(&mut w, "Values of a parameter");
     let ctx = w.ctx.clone();
     w.state_mut().command(&ctx, UiCommand::Undo);

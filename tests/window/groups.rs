@@ -1,4 +1,4 @@
-//! Named groups of the project as readouts, and sweeps over any parameter.
+//! Named groups of the project as readouts, and sweeps that were recorded with the command line.
 
 use crate::support::{fake_fly, stage::Stage, window};
 use egui::accesskit::Role;
@@ -9,7 +9,7 @@ use neuropil::{
         document::{command::UiCommand, features::KindFeatures},
     },
     engine::SimSchema,
-    project::{self, Project, RunFolder},
+    project::{self, Project},
     query::Named,
     sim::{Clock, ElementSet, Frame, Meaning, ProbeSpec, Reading, Shape},
 };
@@ -19,7 +19,7 @@ use std::{
     process::Command,
     sync::Arc,
 };
-use window::{Window, is_built, open, start, until};
+use window::{Window, open, start, until};
 
 /// A small network with two groups, whose inhibition is a parameter that may hold a distribution.
 fn project(name: &str) -> (TempFolder, PathBuf) {
@@ -161,122 +161,6 @@ fn traces_of_a_named_group_are_its_mean_with_a_band() {
     assert!(texts.iter().any(|t| t == "-48 ± 2.83 mV" || t == "−48 ± 2.83 mV"), "mean and deviation: {texts:?}");
 }
 
-/// Types into the filter of the inspector.
-fn filter_parameters(w: &mut Window, text: &str) {
-    w.get_by_label("Filter parameters").click();
-    w.run_steps(3);
-    w.event(egui::Event::Text(text.into()));
-    w.run_steps(3);
-}
-
-/// Opens the dialog of a sweep over the parameter with this title.
-fn ask_sweep(w: &mut Window, name: &str, title: &str) {
-    filter_parameters(w, name);
-    until(w, "the row is drawn", |w| says(w, title));
-    w.query_all_by_label_contains(title).next().expect("a row").click_secondary();
-    w.run_steps(3);
-    w.get_by_label("Sweep…").click();
-    w.run_steps(3);
-}
-
-fn ended(w: &mut Window) {
-    until(w, "all ended", |w| w.state().messages().iter().any(|text| text.starts_with("Sweep")));
-}
-
-#[test]
-fn a_swept_g() {
-    let (folder, file) = project("g");
-    let program = PathBuf::from(env!("CARGO_BIN_EXE_neuropil"));
-    let mut w = open(Start { path: Some(file), project: None, program: Some(program), ..start(true) });
-    until(&mut w, "the project is open", |w| w.state().session().path.is_some());
-    until(&mut w, "it is built", is_built);
-    ask_sweep(&mut w, "inhibitory_count", "Synapses per inh. connection");
-    w.get_by_label("Values").type_text("12..24/2");
-    w.run_steps(3);
-    shows(&mut w, "3 runs of 60 ms, one after another: 36, 12, 24");
-    w.get_by_label("Name of the sweep").click();
-    w.run_steps(3);
-    w.get_by_label("Name of the sweep").type_text("inhibition");
-    w.run_steps(3);
-    w.get_by_label("Run 3").click();
-    ended(&mut w);
-    assert_eq!(w.state().messages(), ["Sweep finished: 3 runs"]);
-    shows(&mut w, "against 3 values of Network › Synapses per inh. connection");
-    shows(&mut w, "3 values of Network › Synapses per inh. connection  |  3 runs");
-    let sweeps: Vec<String> = std::fs::read_dir(folder.join("runs"))
-        .expect("runs")
-        .map(|entry| RunFolder::open(&entry.expect("an entry").path()).expect("a run").manifest.sweep)
-        .collect();
-    assert!(sweeps.len() == 3 && sweeps.iter().all(|name| *name == sweeps[0] && name.starts_with("inhibition@")));
-}
-
-/// The ratio g of inhibition of Brunel's network is one swept value: the second inhibitory weight is linked to the first.
-#[test]
-fn g_of_the_brunel_network_is_one_swept_value() {
-    let folder = TempFolder::new("brunel");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("projects/brunel.ron");
-    let file = folder.join("brunel.ron");
-    let mut project: Project = project::open(&source).expect("a project").0;
-    let small =
-        ["populations.0.size=80", "populations.1.size=20", "run.device=Cpu", "run.threads=1", "run.duration_ms=20"];
-    let degrees =
-        ["projections.0.rule.n=10", "projections.1.rule.n=10", "projections.2.rule.n=5", "projections.3.rule.n=5"];
-    small.iter().chain(&degrees).for_each(|text| project.set(text, &folder).expect(text));
-    project::save(&project, &file).expect("saved");
-    let program = PathBuf::from(env!("CARGO_BIN_EXE_neuropil"));
-    let mut w = open(Start { path: Some(file), project: None, program: Some(program), ..start(true) });
-    until(&mut w, "the project is open", |w| w.state().session().path.is_some());
-    until(&mut w, "it is built", is_built);
-    filter_parameters(&mut w, "weight");
-    // Rows from the top: the weight interval, then the weights of E → E, E → I, I → E and I → I.
-    let names = |w: &Window| w.query_all_by_label_contains("Weight").map(|n| n.rect().top()).collect::<Vec<_>>();
-    let rows = |w: &Window| {
-        let mut tops = names(w);
-        tops.sort_by(f32::total_cmp);
-        tops.dedup_by(|b, a| *b - *a < 10.0);
-        tops
-    };
-    until(&mut w, "the rows are drawn", |w| rows(w).len() >= 5);
-    let row = rows(&w)[3];
-    let index = names(&w).iter().position(|top| (top - row).abs() < 10.0).expect("the weight of I → E");
-    w.query_all_by_label_contains("Weight").nth(index).expect("the weight of I → E").click_secondary();
-    w.run_steps(3);
-    w.get_by_label("Sweep…").click();
-    w.run_steps(3);
-    w.get_by_label("Values").type_text("-0.3, -0.8");
-    w.run_steps(3);
-    w.get_by_label("Run 3").click();
-    ended(&mut w);
-    let weights = |i: usize| {
-        let of = |entry: std::io::Result<std::fs::DirEntry>| {
-            let run = RunFolder::open(&entry.expect("an entry").path()).expect("a run");
-            let project = run.project().expect("its project");
-            let params = project.model.params();
-            let (id, spec) =
-                neuropil::params::path::find(params, &format!("projections.{i}.weight")).expect("a weight");
-            neuropil::params::path::show(spec, &params.get(id))
-        };
-        let mut all: Vec<String> = std::fs::read_dir(folder.join("runs")).expect("runs").map(of).collect();
-        all.sort();
-        all
-    };
-    assert_eq!(weights(2), ["-0.3", "-0.5", "-0.8"]);
-    assert_eq!(weights(3), weights(2), "the linked weight follows");
-    assert_eq!(weights(0), ["0.1"; 3]);
-}
-
-#[test]
-fn choices_and_switches_are_swept_by_their_values() {
-    let (_folder, file) = project("choices");
-    let mut w = open(Start { path: Some(file), project: None, ..start(true) });
-    until(&mut w, "the project is open", |w| w.state().session().path.is_some());
-    ask_sweep(&mut w, "precision", "Precision");
-    shows(&mut w, "A sweep has at least two runs: choose two values, or type two seeds");
-    w.get_by_role_and_label(Role::CheckBox, "Single (f32)").click();
-    w.run_steps(3);
-    shows(&mut w, "2 runs of 60 ms, one after another: Double (f64), Single (f32)");
-}
-
 #[test]
 fn a_sweep_is_kept_apart_from_older_ones() {
     let (folder, file) = project("apart");
@@ -294,29 +178,4 @@ fn a_sweep_is_kept_apart_from_older_ones() {
     w.get_by_label("All runs").click();
     w.run_steps(3);
     shows(&mut w, "3 values of LIF neuron › Membrane time constant  |  3 runs");
-}
-
-/// One of the runs fails: the program of the sweep ends with an error for one value.
-#[cfg(unix)]
-#[test]
-fn a_failed_run_does_not_end_a_sweep() {
-    let (folder, file) = project("failed");
-    let (text, program) = (folder.join("script"), folder.join("program"));
-    let binary = env!("CARGO_BIN_EXE_neuropil");
-    let script = format!(
-        "#!/bin/sh\ncase \"$*\" in *'tau_m=25 ms'*) echo 'no power' >&2; exit 3;; esac\nexec '{binary}' \"$@\"\n"
-    );
-    std::fs::write(&text, script).expect("a script");
-    assert!(Command::new("install").args(["-m", "755"]).args([&text, &program]).status().expect("coreutils").success());
-    let mut w = open(Start { path: Some(file), project: None, program: Some(program), ..start(true) });
-    until(&mut w, "the project is open", |w| w.state().session().path.is_some());
-    until(&mut w, "it is built", is_built);
-    ask_sweep(&mut w, "tau_m", "Membrane time const");
-    w.get_by_label("Values").type_text("25, 30");
-    w.run_steps(3);
-    w.get_by_label("Run 3").click();
-    ended(&mut w);
-    assert_eq!(w.state().messages(), ["Sweep finished: 2 of 3 runs. Failed: Membrane time constant 25 ms (no power)"]);
-    shows(&mut w, "1 run failed: Membrane time constant 25 ms (no power)");
-    assert_eq!(std::fs::read_dir(folder.join("runs")).expect("runs").count(), 2, "no empty folder is left");
 }

@@ -42,6 +42,7 @@ mod time;
 mod trials;
 mod ui;
 mod unrecorded;
+mod vary;
 mod views;
 mod weights_shape;
 

@@ -8,10 +8,7 @@ pub use compared::{Compared, MAX_COMPARED};
 pub use sweeps::ListedSweep;
 use sweeps::SweptRun;
 
-use super::{
-    run_groups::RunGroups,
-    sweep::{LastSweep, Sweeping},
-};
+use super::run_groups::RunGroups;
 use crate::{
     app::kit::{self, text},
     export::{self, Format},
@@ -64,7 +61,7 @@ pub struct Run {
     pub notices: Vec<String>,
     /// Cells of the table of runs.
     pub row: Row,
-    /// Sweep to which the run belongs ([`super::sweep::name`]); empty for other runs.
+    /// Sweep to which the run belongs, as its manifest names it; empty for other runs.
     pub sweep: String,
     /// Run of which this run is a branch; `None` if the run started at step 0.
     pub parent: Option<PathBuf>,
@@ -108,10 +105,6 @@ pub struct Library {
     pub replaying: Option<Replaying>,
     /// Export in progress; `None` if no run is being exported.
     pub exporting: Option<Exporting>,
-    /// Sweep in progress; `None` if no sweep is running.
-    pub sweeping: Option<Sweeping>,
-    /// The sweep started last.
-    pub swept: LastSweep,
     /// Sweeps of the listed runs, the newest first, then the runs of no sweep.
     pub sweeps: Vec<ListedSweep>,
     /// Elements of recorded runs, for the rates of named groups.
@@ -146,12 +139,9 @@ impl Library {
         self.version += 1;
     }
 
-    /// Returns the newest sweep: the one started last in this window, else the newest recorded one. Empty without sweeps.
+    /// Returns the newest recorded sweep; empty without sweeps.
     pub fn newest_sweep(&self) -> &str {
-        match self.swept.name.as_str() {
-            "" => self.sweeps.first().map_or("", |sweep| &sweep.id),
-            name => name,
-        }
+        self.sweeps.first().map_or("", |sweep| &sweep.id)
     }
 
     /// Selects a run and marks only this run.

@@ -32,5 +32,5 @@ pub mod saved_view;
 pub mod selection;
 pub mod session;
 pub mod settings;
-pub mod sweep;
 pub mod time;
+pub mod varied;

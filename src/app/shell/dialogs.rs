@@ -10,9 +10,9 @@ pub mod recovery;
 mod run_folders;
 mod runs;
 pub mod shortcuts_sheet;
-pub mod sweep;
-pub mod sweep_axis;
 pub mod trees;
+pub mod vary;
+mod vary_axis;
 
 use super::pages::help;
 use crate::{
@@ -32,7 +32,7 @@ use egui::{Align, Frame, Id, Layout, Margin, Modal, RichText, ScrollArea, TextEd
 use nwb::NwbForm;
 use recovery::AtRisk;
 use std::path::PathBuf;
-use sweep::{SweepAnswer, SweepForm};
+use vary::VaryForm;
 
 /// Contents of the open dialog.
 pub enum Dialog {
@@ -59,8 +59,8 @@ pub enum Dialog {
     OutsideFiles(Received),
     /// Shows the file and the text of a crash report.
     Crash(PathBuf, String),
-    /// Asks for the values of a sweep.
-    Sweep(SweepForm),
+    /// Asks for the values of varied parameters.
+    Vary(Box<VaryForm>),
     /// Asks for subject and session of an NWB export.
     Nwb(NwbForm),
     /// Asks for a new name of the run in a folder.
@@ -100,7 +100,7 @@ pub fn ui(
             Dialog::FileChanged(path, _, lines) => recovery::file_changed_ui(ui, path, lines, at_risk.unsaved),
             Dialog::OutsideFiles(received) => recovery::outside_files_ui(ui, received),
             Dialog::Crash(file, report) => recovery::crash_ui(ui, file, report),
-            Dialog::Sweep(form) => sweep_ui(ui, form),
+            Dialog::Vary(form) => form.ui(ui),
             Dialog::Nwb(form) => form.ui(ui),
             Dialog::RenameRun(folder, name) => run_folders::rename_ui(ui, folder, name),
             Dialog::DeleteRuns(runs) => run_folders::delete_ui(ui, runs),
@@ -180,14 +180,6 @@ fn layout_ui(ui: &mut Ui, name: &mut String, in_project: &mut bool) -> Option<An
         ui.button("Cancel").clicked().then_some(Answer::Cancel)
     })
     .inner
-}
-
-fn sweep_ui(ui: &mut Ui, form: &mut SweepForm) -> Option<Answer> {
-    title_ui(ui, "Sweep");
-    Some(match form.ui(ui)? {
-        SweepAnswer::Start(values) => Answer::Sweep(values),
-        SweepAnswer::Cancel => Answer::Cancel,
-    })
 }
 
 /// Height of the margins, the title and the buttons of a dialog around its text, points.

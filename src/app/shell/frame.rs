@@ -3,7 +3,7 @@
 
 use super::{
     App,
-    actions::{arrivals, attention, figures, files, graph, requests, sweep, unrecorded},
+    actions::{arrivals, attention, figures, files, graph, requests, unrecorded},
     commands, dev,
     dialogs::{self, ask, import, paths, preferences, recovery::AtRisk, shortcuts_sheet, trees},
     execute, figure,
@@ -83,7 +83,6 @@ impl eframe::App for App {
     }
 
     fn on_exit(&mut self) {
-        sweep::end(&mut self.document.library);
         self.document.experiments.end();
         self.host.placement.keep(self.host.state_dir.as_ref());
         self.document.journal.clear();
@@ -161,7 +160,6 @@ fn at_risk(document: &Document) -> AtRisk {
         name: session.project.name.clone(),
         unsaved: session.is_dirty(),
         recording: session.live.recording.is_some(),
-        sweep: document.library.sweeping.as_ref().map(|sweeping| (sweeping.n_ended, sweeping.n)),
         experiment: document.experiments.running.is_some(),
         base: session.live.clock.base,
         keeps: unrecorded::kept_probes(&session.live),

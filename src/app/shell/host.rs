@@ -39,8 +39,6 @@ pub struct Host {
     pub process_memory: ProcessMemory,
     /// Graphics device; `None` in tests without one.
     pub render_state: Option<egui_wgpu::RenderState>,
-    /// Program that executes the runs of a sweep; `None`: this program.
-    pub program: Option<PathBuf>,
     /// Opens a project in a second window.
     pub second_window: fn(&Path) -> std::io::Result<()>,
     /// Whether the system's file dialogs are used.

@@ -112,7 +112,6 @@ pub fn host(cc: &eframe::CreationContext<'_>, start: &Start, devices: Arc<device
         placement: placement::Placement::default(),
         process_memory: system::ProcessMemory::default(),
         render_state: cc.wgpu_render_state.clone(),
-        program: start.program.clone(),
         second_window: start.second_window,
         native_dialogs: start.native_dialogs,
         attention: attention::Attention::default(),

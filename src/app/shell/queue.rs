@@ -33,8 +33,8 @@ pub enum ShellRequest {
     Browse(ParamId),
     /// Asks for a connection list to import.
     BrowseImport,
-    /// Asks for the values of a sweep over a parameter.
-    Sweep(ParamId),
+    /// Asks for the values of a parameter that an experiment varies.
+    Vary(ParamId),
     /// Selects elements of a set, and frames them in the spatial views.
     Select(&'static str, Vec<u32>),
     /// Selects the elements of a named selection.

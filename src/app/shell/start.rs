@@ -35,8 +35,6 @@ pub struct Start {
     pub safe_mode: bool,
     /// Opens a project in a second window.
     pub second_window: fn(&Path) -> std::io::Result<()>,
-    /// Program that executes the runs of a sweep; `None`: this program.
-    pub program: Option<PathBuf>,
     /// Function that builds simulations; `None`: the default.
     pub builder: Option<Builder>,
 }
@@ -55,7 +53,6 @@ impl Default for Start {
             reset_settings: false,
             safe_mode: false,
             second_window,
-            program: None,
             builder: None,
         }
     }

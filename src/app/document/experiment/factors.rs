@@ -1,9 +1,9 @@
 //! Parameters that all conditions of an experiment vary, with their values as coordinates.
 
 use crate::{
-    app::document::sweep::parameter,
+    app::document::varied::VariedParameter,
     experiment::Plan,
-    params::{Scale, Value, path},
+    params::{Scale, Value, path, titles},
     project::Project,
 };
 
@@ -23,7 +23,7 @@ pub struct Factor {
 pub struct FactorValue {
     /// Value as a number; `None` for a choice or a switch.
     pub x: Option<f64>,
-    /// Value with its unit.
+    /// Value with its unit; for a choice or a switch, its name in the window.
     pub text: String,
 }
 
@@ -46,9 +46,12 @@ impl Factors {
         {
             return None;
         }
-        let axes = paths.into_iter().map(|path| factor(project, path)).collect();
-        let values =
-            |factors: &[(String, String)]| factors.iter().map(|(path, text)| value(project, path, text)).collect();
+        let params = project.model.params();
+        let known: Vec<_> = paths.iter().map(|path| VariedParameter::find(params, path)).collect();
+        let axes = paths.iter().zip(&known).map(|(path, known)| factor(path, known.as_ref())).collect();
+        let values = |factors: &[(String, String)]| {
+            factors.iter().zip(&known).map(|((_, text), known)| value(text, known.as_ref())).collect()
+        };
         Some(Self { axes, values: plan.conditions.iter().map(|condition| values(&condition.factors)).collect() })
     }
 
@@ -72,28 +75,25 @@ impl Factors {
     }
 }
 
-fn factor(project: &Project, name: &str) -> Factor {
-    let params = project.model.params();
-    match path::find(params, name) {
-        Ok((id, spec)) => {
-            let (label, unit) = (parameter::label(params, id, spec), spec.unit.suffix());
-            let title = if unit.is_empty() { label } else { format!("{label} ({unit})") };
-            Factor { path: name.to_owned(), title, is_log: spec.scale == Scale::Log }
-        }
-        Err(_) => Factor { path: name.to_owned(), title: name.to_owned(), is_log: false },
-    }
+fn factor(path: &str, known: Option<&VariedParameter>) -> Factor {
+    let Some(VariedParameter { label, spec, .. }) = known else {
+        return Factor { path: path.to_owned(), title: path.to_owned(), is_log: false };
+    };
+    let unit = spec.unit.suffix();
+    let title = if unit.is_empty() { label.clone() } else { format!("{label} ({unit})") };
+    Factor { path: path.to_owned(), title, is_log: spec.scale == Scale::Log }
 }
 
-fn value(project: &Project, name: &str, text: &str) -> FactorValue {
-    let params = project.model.params();
-    let parsed = path::find(params, name).ok().and_then(|(_, spec)| path::parse_value(spec, text).ok());
-    let x = match parsed {
-        Some(Value::Real(x)) => Some(x),
-        Some(Value::Int(i)) => Some(i as f64),
+fn value(text: &str, known: Option<&VariedParameter>) -> FactorValue {
+    let parsed = known.and_then(|known| path::parse_value(&known.spec, text).ok());
+    let x = match &parsed {
+        Some(Value::Real(x)) => Some(*x),
+        Some(Value::Int(i)) => Some(*i as f64),
         Some(Value::Distribution(distribution)) => distribution.as_constant(),
         _ => None,
     };
-    FactorValue { x, text: text.to_owned() }
+    let shown = known.zip(parsed).map(|(known, value)| titles::shown(&known.spec, &value));
+    FactorValue { x, text: shown.unwrap_or_else(|| text.to_owned()) }
 }
 
 #[cfg(test)]
@@ -125,6 +125,11 @@ mod tests {
         let two = factors(vec![ConditionRule::Grid(grid)]).expect("two factors");
         assert_eq!((two.axes.len(), two.levels(1).len(), two.values.len()), (2, 3, 7));
         let by_hand = Condition { name: "a".into(), ..Condition::default() };
+        let choice = factors(vec![ConditionRule::Values(axis("lif.precision", "F64, F32"))]).expect("one factor");
+        assert_eq!(
+            choice.levels(0).iter().map(|v| v.text.as_str()).collect::<Vec<_>>(),
+            ["Double (f64)", "Single (f32)"]
+        );
         let mixed = vec![ConditionRule::Values(axis("lif.tau_m", "20 ms")), ConditionRule::Condition(by_hand)];
         assert_eq!(factors(mixed), None);
     }

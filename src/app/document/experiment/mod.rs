@@ -2,18 +2,22 @@
 
 pub mod edit;
 pub mod effects;
+mod estimate;
 mod factors;
 pub mod plan;
 pub mod results;
 mod running;
+mod variation;
 
+pub use estimate::Estimate;
 pub use factors::{Factor, FactorValue, Factors};
 pub use plan::PlanSummary;
 pub use results::{ConditionState, Results};
 pub use running::Running;
+pub use variation::{MAX_TRIALS, Variation, Varied, VariedAxis};
 
 use crate::{
-    app::{document::sweep::estimate::Estimate, kit::pool::PooledResult},
+    app::kit::pool::PooledResult,
     experiment::{folder::Status, is_experiment},
     kinds::Model,
     project::experiment::Experiment,

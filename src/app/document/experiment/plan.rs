@@ -1,9 +1,9 @@
 //! Size of the edited experiment before it starts: numbers of conditions and trials, time, bytes, and its first mistake.
 
-use super::{Experiments, Results};
+use super::{Estimate, Experiments};
 use crate::{
     app::{
-        document::{library::Run, session::Session, sweep::estimate::Estimate},
+        document::{library::Run, session::Session},
         kit::text,
     },
     engine::SimSchema,
@@ -75,7 +75,7 @@ impl Experiments {
         let (document, schema, base) = (document.clone(), schema.clone(), session.folder());
         let steps = document.planned_steps();
         let run = steps.and_then(|steps| Estimate::run_of(runs, &document.model, steps)).map(|run| run.folder.clone());
-        self.estimate = steps.and_then(|steps| Estimate::of(runs, &document.model, steps));
+        self.estimate = steps.and_then(|steps| Estimate::of(None, runs, &document.model, steps));
         self.plan.want(ctx, key, move |_| Some(summary(&document, &schema, &base, run)));
     }
 
@@ -83,21 +83,9 @@ impl Experiments {
     pub fn duration_text(&self, session: &Session) -> String {
         let Some(plan) = self.plan.get() else { return String::new() };
         let Some(steps) = session.project.planned_steps() else { return String::new() };
-        let known = self.results().and_then(|results| secs_per_trial(&results, steps));
-        match known {
-            Some(secs) => format!("About {}", text::rough_time((secs * plan.n_trials as f64).max(1.0))),
-            None => Estimate::text(&self.estimate, plan.n_trials),
-        }
+        let shown = Estimate::of(self.results().as_deref(), &[], &session.project.model, steps);
+        Estimate::text(shown.as_ref().or(self.estimate.as_ref()), plan.n_trials)
     }
-}
-
-/// Returns the wall time per trial of an experiment with trials of this number of steps; `None` if they have another one, or no
-/// trial was run.
-fn secs_per_trial(results: &Results, steps: u64) -> Option<f64> {
-    let n_run: usize = results.states.iter().map(|state| state.n_done - state.n_same).sum();
-    let is_alike = results.folder.project.planned_steps() == Some(steps);
-    (is_alike && n_run > 0 && results.folder.manifest.wall_s > 0.0)
-        .then(|| results.folder.manifest.wall_s / n_run as f64)
 }
 
 fn summary(document: &Arc<Project>, schema: &SimSchema, base: &Path, run: Option<PathBuf>) -> PlanSummary {

@@ -176,14 +176,26 @@ impl Results {
     }
 }
 
-/// Names the first failure of a table: `2 failed: became NaN`; `None` without failures.
+/// Maximum number of conditions that a message names.
+const NAMED: usize = 3;
+
+/// Names the conditions with failed trials: `2 failed: tau_m 25 ms (became NaN)`; `None` without failures.
 pub fn n_failed_text(table: &Table) -> Option<String> {
-    let reasons = table.trials.values().filter_map(|trial| match &trial.state {
-        TrialState::Failed(why) => Some(why),
-        TrialState::Run | TrialState::SameAsControl => None,
-    });
-    let first = reasons.clone().next()?;
-    Some(format!("{} failed: {first}", reasons.count()))
+    let mut failed: Vec<(usize, &str)> = vec![];
+    for ((condition, _), trial) in &table.trials {
+        if let TrialState::Failed(why) = &trial.state
+            && failed.last().is_none_or(|(last, _)| last != condition)
+        {
+            failed.push((*condition, why));
+        }
+    }
+    let name = |condition: usize| table.conditions.get(condition).map_or("", String::as_str);
+    let mut named: Vec<String> =
+        failed.iter().take(NAMED).map(|(condition, why)| format!("{} ({why})", name(*condition))).collect();
+    if failed.len() > NAMED {
+        named.push(format!("and {} more conditions", failed.len() - NAMED));
+    }
+    (!named.is_empty()).then(|| format!("{} failed: {}", table.n_failed(), named.join(", ")))
 }
 
 /// Returns the index of the condition in the row that a message about the table names by its line; `None` if the row names none.

@@ -36,20 +36,32 @@ use std::{
     sync::Arc,
 };
 
+/// Reason why no second experiment starts.
+pub const RUNNING: &str = "An experiment is running: wait for its end, or cancel it";
+/// Reason why the experiment of a finished run is not edited.
+pub const READ_ONLY: &str = "A finished run is read-only: rerun it first";
+
 /// Adds a rule of conditions to the experiment of the document, and shows the editor.
 pub fn add_conditions(parts: &mut ActionParts<'_>, rule: ConditionRule) {
-    let ActionParts { document, workspace, messages, .. } = parts;
-    let session = &mut document.session;
+    let session = &mut parts.document.session;
     if session.live.playback.is_some() {
-        return messages.notify(Level::Warning, "A finished run is read-only: rerun it first");
+        return parts.messages.notify(Level::Warning, READ_ONLY);
     }
     edit::add(edit::of_document(&mut session.project.experiment, &session.project.model), rule);
+    added(parts);
+}
+
+/// Makes an edit that added conditions a step, and shows the editor.
+pub fn added(parts: &mut ActionParts<'_>) {
+    let ActionParts { document, workspace, messages, .. } = parts;
+    let session = &mut document.session;
     session.history.commit_as(&session.project, "add conditions to the experiment");
     show(workspace, document, ExperimentEditor::DECLARATION.name);
     messages.notify(Level::Info, "Added to the experiment. Undo removes it");
 }
 
-fn show(workspace: &mut Workspaces, document: &Document, view: &str) {
+/// Shows a view of the page Experiment.
+pub fn show(workspace: &mut Workspaces, document: &Document, view: &str) {
     workspace.show_page(Page::Experiment);
     workspace.show_view(view, &document.session.live.schema);
 }
@@ -121,7 +133,7 @@ fn launch(
 ) {
     let ActionParts { document, workspace, messages, host, .. } = parts;
     if document.experiments.running.is_some() {
-        return messages.notify(Level::Warning, "An experiment is running: wait for its end, or cancel it");
+        return messages.notify(Level::Warning, RUNNING);
     }
     let (progress, counters) = (Arc::new(Progress::default()), Arc::new(Counters::default()));
     let order = Order { devices: host.devices.clone(), plan, counters: counters.clone(), progress: progress.clone() };
@@ -147,7 +159,7 @@ fn launch(
 impl Order {
     /// Creates the folder and runs all trials.
     fn begin(&self, project: &Project, base: &Path, runs: &Path, shown: &dyn Fn(PathBuf)) -> Ended {
-        let path = next_folder(runs, &project.name).map_err(|e| SimError::Input(e.to_string()))?;
+        let path = next_folder(runs, project.experiment_name()).map_err(|e| SimError::Input(e.to_string()))?;
         let begin = |setting: &Setting| run::begin(project, base, &path, Shard::default(), setting, &self.progress);
         let ended = self.run(begin, &|| shown(path.clone()));
         // An experiment that fails before its first trial leaves its folder empty.

@@ -20,6 +20,6 @@ pub mod run_folders;
 pub mod runs;
 pub mod selecting;
 pub mod shape;
-pub mod sweep;
 pub mod trees;
 pub mod unrecorded;
+pub mod vary;

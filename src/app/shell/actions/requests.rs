@@ -2,7 +2,7 @@
 //! lost.
 
 use super::{
-    branch, documents, experiment, files, graph, open, resume, run_folders, runs, selecting, sweep, unrecorded,
+    branch, documents, experiment, files, graph, open, resume, run_folders, runs, selecting, unrecorded, vary,
 };
 use crate::{
     app::{
@@ -50,7 +50,7 @@ pub fn handle(parts: &mut ActionParts<'_>, ctx: &egui::Context, request: ShellRe
         ShellRequest::Set(change) => drop(document.session.project.model.params_mut().set(&change)),
         ShellRequest::Browse(id) => files::pick(parts, Purpose::Parameter(id)),
         ShellRequest::BrowseImport => files::pick(parts, Purpose::Import),
-        ShellRequest::Sweep(id) => sweep::ask(document, overlays, messages, id),
+        ShellRequest::Vary(id) => vary::ask(document, overlays, messages, id),
         ShellRequest::Select(set, elements) => {
             document.session.selection.replace(set, elements);
             views::ask_focus(ctx);
@@ -162,9 +162,8 @@ pub fn answer(parts: &mut ActionParts<'_>, answer: Answer, dialog: Dialog) {
         (Answer::ExportNwb(run, about), _) => runs::export_nwb(parts, run, about),
         (Answer::DeleteRuns(folders), _) => run_folders::delete(parts, folders),
         (Answer::Layout(name, in_project), _) => files::keep_layout(parts, &name, in_project),
-        (Answer::Sweep(values), _) => {
-            sweep::start(parts.workspace, parts.document, parts.host, parts.messages, values);
-        }
+        (Answer::RunVaried(experiment), _) => vary::run(parts, experiment),
+        (Answer::AddVaried(experiment), _) => vary::add(parts, experiment),
         _ => {}
     }
 }
@@ -183,7 +182,7 @@ fn keeps_document(intent: &Intent) -> bool {
     matches!(intent, Intent::Open(path) if is_tree_file(path))
 }
 
-/// Runs the intent, or asks first if changes of the project would be lost, or a recording or sweep would end.
+/// Runs the intent, or asks first if changes of the project would be lost, or a recording or an experiment would end.
 pub fn confirm_changes(parts: &mut ActionParts<'_>, intent: Intent) {
     if would_lose_changes(parts.document, &intent) {
         parts.overlays.dialog = Some(Dialog::Unsaved(intent));
@@ -192,13 +191,11 @@ pub fn confirm_changes(parts: &mut ActionParts<'_>, intent: Intent) {
     }
 }
 
-/// Whether an intent loses unsaved changes, or ends a recording, a sweep or an experiment.
+/// Whether an intent loses unsaved changes, or ends a recording or an experiment.
 fn would_lose_changes(document: &Document, intent: &Intent) -> bool {
     let is_recording = document.session.live.recording.is_some();
-    let ends_sweep = *intent == Intent::Close && document.library.sweeping.is_some();
     let ends_experiment = *intent == Intent::Close && document.experiments.running.is_some();
-    let ends = is_recording || ends_sweep || ends_experiment;
-    intent.closes_document() && (document.session.is_dirty() || ends)
+    intent.closes_document() && (document.session.is_dirty() || is_recording || ends_experiment)
 }
 
 /// Cancels closing of the window, and asks first, if work would be lost.

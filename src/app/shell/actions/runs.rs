@@ -38,8 +38,8 @@ pub fn list(document: &mut Document, host: &mut Host, messages: &mut Messages) {
     let trials = document.library.trials_of.as_ref().map(|experiment| experiment.join(TRIALS));
     let folder = trials.or(beside).unwrap_or_else(|| document.session.runs_folder());
     if document.library.folder != folder {
-        let Library { sweeping, swept, version, exporting, trials_of, .. } = std::mem::take(&mut document.library);
-        let kept = Library { sweeping, swept, exporting, trials_of, version: version + 1, ..Library::default() };
+        let Library { version, exporting, trials_of, .. } = std::mem::take(&mut document.library);
+        let kept = Library { exporting, trials_of, version: version + 1, ..Library::default() };
         document.library = Library { is_reading: true, folder: folder.clone(), ..kept };
     }
     let consent = host.consent.clone();

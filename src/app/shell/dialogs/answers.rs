@@ -1,11 +1,9 @@
 //! Answers of dialogs, purposes of file dialogs, and the unrecorded run that a dialog offers to keep.
 
 use crate::{
-    app::{
-        document::{command::Intent, sweep::values::SweptValues},
-        shell::figure::FigureHandle,
-    },
+    app::{document::command::Intent, shell::figure::FigureHandle},
     export::About,
+    project::experiment::Experiment,
     sim::TimeBase,
 };
 use std::{path::PathBuf, sync::Arc};
@@ -24,7 +22,10 @@ pub enum Answer {
     DiscardRun(Intent),
     Path(Purpose, PathBuf),
     Layout(String, bool),
-    Sweep(SweptValues),
+    /// Replaces the experiment of the document, and starts it.
+    RunVaried(Experiment),
+    /// Adds the conditions to the experiment of the document.
+    AddVaried(Experiment),
     /// Exports the run in a folder as NWB with this subject and session.
     ExportNwb(PathBuf, About),
     /// Renames the run in a folder.

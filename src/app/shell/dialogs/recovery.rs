@@ -5,7 +5,7 @@ use crate::{
     app::{
         document::{command::Intent, journal::UnsavedWork},
         host::consent::{Received, ReceivedPurpose},
-        kit::{text, theme::Tokens, widgets},
+        kit::{theme::Tokens, widgets},
     },
     sim::TimeBase,
 };
@@ -20,8 +20,6 @@ pub struct AtRisk {
     pub unsaved: bool,
     /// Whether a recording is in progress.
     pub recording: bool,
-    /// Numbers of finished and planned runs of a sweep in progress; `None` without a sweep.
-    pub sweep: Option<(usize, usize)>,
     /// Whether an experiment is in progress.
     pub experiment: bool,
     /// Time base of a step.
@@ -33,13 +31,12 @@ pub struct AtRisk {
 }
 
 pub fn unsaved_ui(ui: &mut Ui, at_risk: &AtRisk, intent: &Intent) -> Option<Answer> {
-    let sweep = at_risk.sweep.filter(|_| *intent == Intent::Close);
+    let ends_experiment = at_risk.experiment && *intent == Intent::Close;
     if !at_risk.unsaved {
-        return match sweep {
-            _ if at_risk.recording => recording_ui(ui, intent),
-            Some(sweep) => sweep_ui(ui, intent, sweep),
-            None if at_risk.experiment && *intent == Intent::Close => experiment_ui(ui, intent),
-            None => Some(Answer::Discard(intent.clone())), // saved or ended meanwhile
+        return match (at_risk.recording, ends_experiment) {
+            (true, _) => recording_ui(ui, intent),
+            (false, true) => experiment_ui(ui, intent),
+            (false, false) => Some(Answer::Discard(intent.clone())), // saved or ended meanwhile
         };
     }
     title_ui(ui, &format!("Save changes to {}?", at_risk.name));
@@ -47,10 +44,7 @@ pub fn unsaved_ui(ui: &mut Ui, at_risk: &AtRisk, intent: &Intent) -> Option<Answ
     if at_risk.recording {
         ui.label("The recording in progress is closed and kept.");
     }
-    if sweep.is_some() {
-        ui.label("The sweep in progress ends; its runs so far are kept.");
-    }
-    if at_risk.experiment && *intent == Intent::Close {
+    if ends_experiment {
         ui.label("The experiment in progress is cancelled; its finished trials are kept.");
     }
     ui.add_space(14.0);
@@ -74,15 +68,6 @@ fn recording_ui(ui: &mut Ui, intent: &Intent) -> Option<Answer> {
     title_ui(ui, "Stop the recording?");
     ui.label("A recording is in progress. It is closed and kept.");
     stop_ui(ui, intent, "Keep recording")
-}
-
-fn sweep_ui(ui: &mut Ui, intent: &Intent, (ended, all): (usize, usize)) -> Option<Answer> {
-    title_ui(ui, "Stop the sweep?");
-    ui.label(format!(
-        "{ended} of {} ended and kept. The rest of the sweep is left out.",
-        text::plural(all, "run", "runs")
-    ));
-    stop_ui(ui, intent, "Keep running")
 }
 
 fn experiment_ui(ui: &mut Ui, intent: &Intent) -> Option<Answer> {

@@ -66,7 +66,6 @@ impl Runs {
         selected_ui(ui, ctx);
         replay_ui(ui, ctx);
         export_progress_ui(ui, ctx);
-        sweep_ui(ui, ctx);
     }
 
     fn table_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
@@ -228,22 +227,6 @@ fn export_progress_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
     ui.ctx().request_repaint_after(std::time::Duration::from_millis(100));
 }
 
-/// Draws the progress of the sweep, with a cancel button.
-fn sweep_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
-    let Some(sweeping) = &ctx.runs.sweeping else { return };
-    let (what, fraction) = sweeping.progress.now();
-    let text = {
-        let (now, left) = ((sweeping.n_ended + 1).min(sweeping.n), sweeping.time_left());
-        format!("Sweep {now} of {}: {what}{left}", sweeping.n)
-    };
-    ui.label(widgets::sub(ui, text).small());
-    ui.add(egui::ProgressBar::new(fraction).desired_width(80.0).desired_height(6.0));
-    if ui.button("Cancel").on_hover_text("Ends the run in progress and leaves out the others").clicked() {
-        sweeping.progress.cancel();
-    }
-    ui.ctx().request_repaint_after(std::time::Duration::from_millis(100));
-}
-
 /// Draws the reason why the filter cannot be read in a line on top of the canvas. Returns the rest of the canvas.
 fn error_ui(ui: &mut Ui, canvas: Rect, why: &str) -> Rect {
     let (line, rest) = canvas.split_top_bottom_at_y(canvas.top() + ERROR);
@@ -263,7 +246,8 @@ impl Runs {
         help: "# Runs\n\nOne row per run folder beside the project. *Changes* lists the parameters that differ from \
          the open project, with the values that were in force in the run: edits while it ran are named with their time.\n\n\
          - click a header: sort · click a row: select · Ctrl+click or Shift+click: compare · double-click: open\n\
-         - *Sweep…* in the menu of a parameter (right-click its name in the inspector) records one run per value\n\
+         - *Vary…* in the menu of a parameter (right-click its name in the inspector) runs several values as an experiment; \
+         a click on a condition there lists its recorded trials here\n\
          - *Replay and verify* runs the folder again with every logged edit and compares every event\n\
          - right-click: actions; *Branch from here* continues from a checkpoint, and the new run is listed below its parent\n\
          - *Columns* shows or hides columns: parameters that differ between the shown runs, best and last held-out loss, and \

@@ -43,7 +43,7 @@ pub struct Choices {
     /// Sweeps whose runs are drawn, with an empty name for the runs of no sweep; an empty list for all runs. `None`: the newest
     /// sweep.
     pub sweeps: Option<Vec<String>>,
-    /// Parameters of the axes; empty: those of the last sweep, or those with the most runs.
+    /// Parameters of the axes; empty: those with the most runs.
     pub paths: Vec<String>,
     /// Probe and arguments of the series; `None`: the result of the run, if the kind declares one, else the first series.
     pub series: Option<TappedProbe>,

@@ -47,12 +47,8 @@ type Request = (PathBuf, u64, Option<TappedProbe>, Part, u64);
 #[derive(Default)]
 pub struct SweepPlot {
     choices: Choices,
-    /// Name of the last sweep that was applied to the choices.
-    of_sweep: String,
     /// Newest sweep in the last frame.
     newest: String,
-    /// Whether the parameters of the sweep started last are shown. Its runs may not differ in them yet, or only in the seed.
-    is_last: bool,
     /// Label of the chosen heat map, if there are several.
     among: String,
     read: BTreeMap<PathBuf, (Request, Result<SweptRun, String>)>,
@@ -187,8 +183,7 @@ impl SweepPlot {
     /// Returns the parameters to draw: the chosen ones if runs differ in them, otherwise the proposed ones.
     fn paths(&self, swept: &[SweptPaths]) -> Vec<String> {
         let chosen = &self.choices.paths;
-        let is_known = !chosen.is_empty() && (toolbar::has(swept, chosen) || self.is_last);
-        match is_known {
+        match !chosen.is_empty() && toolbar::has(swept, chosen) {
             true => chosen.clone(),
             false => groups::proposed(swept).map_or(vec![], |swept| swept.paths.clone()),
         }
@@ -215,18 +210,13 @@ impl SweepPlot {
             placeholder::busy_ui(ui, canvas, ctx.tokens, "", None);
             return;
         }
-        let (failed, unread) =
-            (self.failed_text(ctx.runs), self.shown.runs.iter().find_map(|run| run.problem.as_deref()));
-        let (title, how) = if ctx.runs.sweeping.is_some() {
-            ("No run of the sweep has ended", "Its points appear here, one after another")
-        } else if !failed.is_empty() {
-            ("No points", failed.trim_start_matches([' ', '|']))
-        } else if let Some(why) = unread {
+        let unread = self.shown.runs.iter().find_map(|run| run.problem.as_deref());
+        let (title, how) = if let Some(why) = unread {
             ("No points", why)
         } else if !self.shown.swept.is_empty() {
             ("No points", "These runs did not record the series: choose another one")
         } else {
-            let how = "Right-click a parameter in the inspector and choose Sweep…; runs that differ in one or two parameters are drawn here";
+            let how = "Runs that differ in one or two parameters are drawn here; Vary… in the menu of a parameter runs several values as an experiment";
             ("No sweep", how)
         };
         kit::empty_ui(ui, canvas, ctx, title, how, None);
@@ -270,8 +260,8 @@ impl SweepPlot {
          of a recorded series, or of the rate of a named group of the project, over all steps or the last part of them. With the \
          mean rate against the input it is an F-I curve. For models that train it is the last held-out loss.\n\n\
          *Newest sweep* opens the list of sweeps, with their dates and parameters: tick those whose runs are drawn together.\n\n\
-         Runs that differ in this parameter and the seed only are one curve, whether they come from *Sweep…* in the menu of a \
-         parameter or from the command line. A point is the mean over seeds, its bar the standard deviation; small points are \
+         Runs that differ in this parameter and the seed only are one curve, whether they were recorded here, with `neuropil \
+         run --sweep`, or as trials of an experiment (click a condition there). A point is the mean over seeds, its bar the standard deviation; small points are \
          single runs. Of two runs with the same values and the same seed the newest counts; interrupted runs are left out.\n\n\
          Runs that differ in two parameters are a heat map, a cell per combination of values: its colour is the mean over seeds. \
          A combination without a run is crossed out, and the line above counts them. *Second* set to none draws a curve per value \
@@ -300,12 +290,6 @@ impl View for SweepPlot {
     }
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        if self.of_sweep != ctx.runs.swept.name {
-            self.of_sweep.clone_from(&ctx.runs.swept.name);
-            self.choices.paths.clone_from(&ctx.runs.swept.paths);
-            (self.choices.sweeps, self.choices.is_log, self.is_stale) = (None, [None; 2], true);
-        }
-        self.is_last = !self.of_sweep.is_empty() && self.choices.paths == ctx.runs.swept.paths;
         if self.newest != ctx.runs.newest_sweep() {
             ctx.runs.newest_sweep().clone_into(&mut self.newest);
             self.is_stale = true;

@@ -2,7 +2,7 @@
 
 use crate::{
     app::{
-        document::{run_groups::RunGroups, sweep::parameter},
+        document::{run_groups::RunGroups, varied},
         views::compare::{
             group_rate::CountedGroup,
             read::{self, SeriesName, Summarised, Summary},
@@ -153,8 +153,8 @@ pub fn settings(project: &Project) -> BTreeMap<String, Setting> {
 fn settings_at(params: &dyn Params, id: ParamId) -> Vec<(String, Setting)> {
     let Some(spec) = params.spec(id) else { return vec![] };
     let (path, value) = (params.path(id), params.get(id));
-    let (label, title) = (parameter::label(params, id, spec), titles::title(params, id));
-    let index = |at: u16| (parameter::choice_label(spec, at), Some(f64::from(at)));
+    let (label, title) = (varied::label(params, id, spec), titles::title(params, id));
+    let index = |at: u16| (varied::choice_label(spec, at), Some(f64::from(at)));
     let plain = |number| (titles::shown(spec, &value), number);
     let (text, number) = match value {
         Value::Real(x) => plain(Some(x)),
@@ -167,7 +167,7 @@ fn settings_at(params: &dyn Params, id: ParamId) -> Vec<(String, Setting)> {
     };
     let arguments = DistributionArgument::all(params, id).into_iter().map(|argument| {
         let (spec, x) = (argument.spec, argument.value);
-        let of = |whole: &str| parameter::of_argument(whole, &spec);
+        let of = |whole: &str| varied::of_argument(whole, &spec);
         let setting = Setting {
             spec,
             label: of(&label),

@@ -3,7 +3,7 @@
 use super::{SweepPlot, groups::Coordinate, runs::Part};
 use crate::{
     app::{
-        document::{library::Library, sweep::job::FailedRun},
+        document::library::Library,
         kit::{self, text},
     },
     project::Status,
@@ -102,17 +102,6 @@ impl SweepPlot {
         if self.shown.n_left_out > 0 {
             caption += &format!("  |  {}", text::plural(self.shown.n_left_out, "more curve", "more curves"));
         }
-        caption + &self.failed_text(library)
-    }
-
-    /// Names the runs of the sweep that failed: `  |  1 run failed: Membrane time constant 0 ms (…)`; empty without such runs.
-    pub(super) fn failed_text(&self, library: &Library) -> String {
-        let is_shown = self.choices.includes(&library.swept.name, &self.newest);
-        let failed = library.swept.failed.iter().filter(|_| is_shown);
-        let reasons: Vec<String> = failed.map(|FailedRun { what, why }| format!("{what} ({why})")).collect();
-        match reasons.len() {
-            0 => String::new(),
-            n => format!("  |  {} failed: {}", text::plural(n, "run", "runs"), reasons.join(", ")),
-        }
+        caption
     }
 }

@@ -3,7 +3,7 @@
 use super::{row, rows::Rows};
 use crate::{
     app::{
-        document::sweep::parameter::can_sweep,
+        document::varied::can_vary,
         kit::{icons, level::Level, theme::Tokens, widgets},
     },
     params::{
@@ -95,18 +95,14 @@ pub fn unlink_ui(ui: &mut Ui, rows: &Rows<'_>, id: ParamId, area: Rect) -> bool 
 
 /// Draws the context menu of a row.
 pub fn menu_ui(label: &Response, rows: &mut Rows<'_>, id: ParamId, spec: &ParamSpec) {
-    if rows.links.is_none() || !(can_follow(spec) || can_sweep(spec)) {
+    if rows.links.is_none() || !(can_follow(spec) || can_vary(spec)) {
         return;
     }
     label.context_menu(|ui| {
-        if can_sweep(spec) {
-            let sweep =
-                ui.button("Sweep…").on_hover_text("Runs and records the project once for each of several values");
-            if sweep.clicked() {
-                rows.sweep = Some(id);
-                ui.close();
-            }
-            let vary = ui.button("Vary…").on_hover_text("Adds a condition per value to the project’s experiment");
+        if can_vary(spec) {
+            let vary = ui
+                .button("Vary…")
+                .on_hover_text("A sweep: runs the project for each of several values, as an experiment");
             if vary.clicked() {
                 rows.vary = Some(id);
                 ui.close();

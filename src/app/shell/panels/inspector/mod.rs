@@ -22,10 +22,7 @@ mod value_text;
 
 use crate::{
     app::{
-        document::{
-            command::UiCommand, experiment::edit, items::Item, open_document::Document, session::Session,
-            sweep::parameter::SweptParameter,
-        },
+        document::{command::UiCommand, items::Item, open_document::Document, session::Session},
         host::device::Devices,
         kit::{focus, icons, level::Level, widgets},
         shell::{
@@ -33,7 +30,6 @@ use crate::{
             commands::Around,
             queue::{Queue, ShellRequest},
         },
-        views::ViewRequest,
     },
     params::{GroupSpec, ParamId, Params},
     project::{PlanTree, Project, RunPlan},
@@ -197,7 +193,6 @@ fn groups_ui(
         warnings: &warnings,
         hidden: "",
         browse: None,
-        sweep: None,
         vary: None,
         note: None,
         scroll_to_item: inspector.scroll_to_item.take(),
@@ -222,16 +217,11 @@ fn groups_ui(
     if let Some(table) = rows.table.take() {
         table::window_ui(ui.ctx(), &mut rows, table);
     }
-    let (browse, sweep, vary, messages) = (rows.browse, rows.sweep, rows.vary, rows.messages);
-    let vary = vary.and_then(|id| SweptParameter::all(rows.params, id).into_iter().next());
+    let (browse, vary, messages) = (rows.browse, rows.vary, rows.messages);
     queue.extend(rows.uses_shape.then_some(UiCommand::UseShape));
     notify(queue, messages);
     browse.into_iter().for_each(|id| queue.ask(ShellRequest::Browse(id)));
-    sweep.into_iter().for_each(|id| queue.ask(ShellRequest::Sweep(id)));
-    if let Some(way) = vary {
-        let rule = edit::values(&way.path, &way.now);
-        queue.ask(ShellRequest::View(ViewRequest::AddConditions(rule)));
-    }
+    vary.into_iter().for_each(|id| queue.ask(ShellRequest::Vary(id)));
 }
 
 fn group_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {

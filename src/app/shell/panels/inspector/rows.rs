@@ -41,9 +41,7 @@ pub struct Rows<'a> {
     pub hidden: &'static str,
     /// Path parameter whose browse button was clicked; `None` without a click.
     pub browse: Option<ParamId>,
-    /// Parameter for which the user requested a sweep; `None` without a request.
-    pub sweep: Option<ParamId>,
-    /// Parameter for which the user requested conditions of an experiment; `None` without a request.
+    /// Parameter that the user wants to vary in an experiment; `None` without a request.
     pub vary: Option<ParamId>,
     /// Path of a parameter, and a text below its row; `None` for no text.
     pub note: Option<(&'static str, String)>,
@@ -76,7 +74,6 @@ impl<'a> Rows<'a> {
             warnings: &[],
             hidden: "",
             browse: None,
-            sweep: None,
             vary: None,
             note: None,
             scroll_to_item: None,

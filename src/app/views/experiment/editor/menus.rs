@@ -3,7 +3,7 @@
 use super::edited;
 use crate::{
     app::{
-        document::{experiment::edit, sweep::parameter::SweptParameter},
+        document::{experiment::edit, varied::VariedParameter},
         kit::{icons, text},
         views::ViewCtx,
     },
@@ -130,7 +130,7 @@ pub fn parameter_ui(ui: &mut Ui, params: &dyn Params) -> Option<(String, String)
     for (g, group) in params.groups().iter().enumerate() {
         let of_group = |id: &crate::params::ParamId| usize::from(id.group) == g && params.is_shown(*id);
         let ids: Vec<_> = params.ids().into_iter().filter(of_group).collect();
-        let ways: Vec<SweptParameter> = ids.into_iter().flat_map(|id| SweptParameter::all(params, id)).collect();
+        let ways: Vec<VariedParameter> = ids.into_iter().flat_map(|id| VariedParameter::all(params, id)).collect();
         if ways.is_empty() {
             continue;
         }

@@ -29,8 +29,10 @@ impl ExperimentEditor {
         help: "# Conditions\n\nAn experiment runs the project under every condition with every seed, and computes measures from each \
          trial. It is part of the project file; undo works on every edit, and finished experiments do not change.\n\n\
          **Conditions** are a name with changes (*By hand*), a value of a parameter each (*Values*), all combinations of several \
-         (*Grid*), or one per element of a query (*Silence each*). Right-click a parameter, a group, a selection or an \
+         (*Grid*), or one per element of a query (*Silence each*). Right-click a group, a selection or an \
          intervention elsewhere to add one. Values are `10, 20 ms` or `10..40 ms/4`.\n\n\
+         **A sweep**: right-click a parameter in the inspector and choose *Vary…*. The dialog asks for values, a second parameter \
+         for a grid, and seeds; it starts the experiment with recorded trials, or adds the conditions to the others.\n\n\
          **Control** is the condition with which the others are compared; without one, the unchanged project is added. Conditions \
          share the **seeds**, so that differences are paired; `1..10` are ten trials per condition.\n\n\
          **Measures** reduce a probe over a span of time to a number: the mean rate of a group, the latency of its first spike, \
@@ -39,7 +41,10 @@ impl ExperimentEditor {
          which opens in Runs and replays alone.\n\n\
          The line below counts trials, time and bytes. The window can be used while an experiment runs; *Cancel* keeps \
          finished trials, and *Continue* runs the rest.",
-        gestures: &[("right-click a parameter, group or intervention", "add a condition")],
+        gestures: &[
+            ("right-click a group or intervention", "add a condition"),
+            ("right-click a parameter › Vary…", "start a sweep"),
+        ],
         pages: &[Page::Experiment],
         fits: |_| true,
         can_repeat: false,

@@ -1,4 +1,4 @@
-//! Control, seeds and recording of the experiment.
+//! Name, control, seeds and recording of the experiment.
 
 use super::{
     fields::{row_ui, text_ui},
@@ -13,11 +13,13 @@ use egui::{ComboBox, Ui};
 /// Label of the control if no condition is named.
 const UNCHANGED: &str = "The unchanged project";
 
-/// Draws control and seeds.
+/// Draws name, control and seeds.
 pub fn ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-    heading_ui(ui, ctx.tokens, "Control and seeds");
+    heading_ui(ui, ctx.tokens, "Name, control and seeds");
     let names = ctx.experiments.state.plan.get().map_or_else(Vec::new, |plan| plan.names.clone());
     let Some(experiment) = ctx.experiments.edited else { return };
+    let about = ("that of the project", "Name in the list of experiments, and in the folder of results");
+    text_ui(ui, ("Name", "Name of the experiment"), &mut experiment.name, about, None);
     row_ui(ui, "Control", |ui| control_ui(ui, experiment, &names));
     let about = (
         "1..10",

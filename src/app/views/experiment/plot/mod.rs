@@ -43,7 +43,7 @@ impl EffectPlot {
         title: "Effect plot",
         icon: icons::DISTRIBUTION,
         help: "# Effect plot\n\n*Points* draws the mean of every condition with its 95 % interval (Student’s t): against the value of \
-         a parameter if all conditions vary one, otherwise in the order of their differences from the control. The dashed line and \
+         a parameter if all conditions vary one (a sweep, an F-I curve), otherwise in the order of their differences from the control. The dashed line and \
          the band are the mean and the interval of the control. *Trials* adds a small point per trial.\n\n\
          *Heat map* has a cell per combination of two parameters; *Value* chooses the mean, the difference from the control or the \
          effect size. *Volcano* draws the difference from the control against −log₁₀ q: conditions above the line have q < 0.05. \

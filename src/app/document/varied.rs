@@ -1,25 +1,23 @@
-//! Parameters that a sweep can vary: numbers, switches, choices, and distributions as a whole or by argument.
+//! Parameters that an experiment can vary: numbers, switches, choices, and distributions as a whole or by argument.
 
 use crate::{
     app::document::items::item_name,
     params::{ParamId, ParamSpec, Params, Value, ValueType, distribution_argument::DistributionArgument, path, titles},
 };
 
-/// Whether a parameter can be swept.
-pub fn can_sweep(spec: &ParamSpec) -> bool {
+/// Whether a parameter can be varied.
+pub fn can_vary(spec: &ParamSpec) -> bool {
     use ValueType::{Bool, Choice, Distribution, Int, OneOf, Real};
     matches!(spec.kind, Real | Int | Bool | Choice(_) | Distribution | OneOf(_))
 }
 
-/// Parameter, or argument of its distribution, that a sweep can vary.
+/// Parameter, or argument of its distribution, that conditions can vary.
 #[derive(Clone, Debug)]
-pub struct SweptParameter {
+pub struct VariedParameter {
     pub id: ParamId,
     /// Path in the form of `--set`.
     pub path: String,
-    /// Last part of the path; for an argument of a distribution, also the name of the parameter.
-    pub name: String,
-    /// Short label in names of sweeps: `Membrane time constant`; with the name of its list item or of its argument, if any.
+    /// Short label in names of experiments: `Membrane time constant`; with the name of its list item or of its argument, if any.
     pub label: String,
     /// Title with the group: `LIF neuron › Membrane time constant`; with the name of its argument, if any.
     pub title: String,
@@ -32,7 +30,7 @@ pub struct SweptParameter {
 
 /// Value that the dialog offers for a switch or a choice.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SweptOption {
+pub struct VariedOption {
     /// Value in the form of `--set`.
     pub text: String,
     /// Name in the window.
@@ -41,19 +39,31 @@ pub struct SweptOption {
     pub docs: &'static str,
 }
 
-impl SweptParameter {
-    /// Returns the ways to sweep a parameter: its value first, then the arguments of its distribution. Empty if the parameter
-    /// does not exist or cannot be swept.
+impl VariedParameter {
+    /// Returns the ways to vary a parameter: its value first, then the arguments of its distribution. Empty if the parameter
+    /// does not exist or cannot be varied.
     pub fn all(params: &dyn Params, id: ParamId) -> Vec<Self> {
-        let Some(spec) = params.spec(id).filter(|spec| can_sweep(spec)) else { return vec![] };
+        if params.spec(id).is_some_and(can_vary) { Self::ways(params, id) } else { vec![] }
+    }
+
+    /// Finds the parameter, or the argument of a distribution, with a path in the form of `--set`; `None` if there is none.
+    pub fn find(params: &dyn Params, path: &str) -> Option<Self> {
+        if let Ok((id, _)) = path::find(params, path) {
+            return Self::ways(params, id).into_iter().next();
+        }
+        let (of, argument) = path.rsplit_once('.')?;
+        let ways = Self::ways(params, path::find(params, of).ok()?.0);
+        ways.into_iter().find(|way| way.is_argument && way.spec.name == argument)
+    }
+
+    fn ways(params: &dyn Params, id: ParamId) -> Vec<Self> {
+        let Some(spec) = params.spec(id) else { return vec![] };
         let (path, label, title) = (params.path(id), label(params, id, spec), titles::title(params, id));
-        let name = path.rsplit('.').next().unwrap_or(&path).to_owned();
         let arguments = DistributionArgument::all(params, id).into_iter().map(|argument| {
             let (spec, part) = (argument.spec, argument.spec.name);
             Self {
                 id,
                 path: format!("{path}.{part}"),
-                name: format!("{name} {part}"),
                 label: of_argument(&label, &spec),
                 title: of_argument(&title, &spec),
                 now: path::show(&spec, &Value::Real(argument.value)),
@@ -66,23 +76,23 @@ impl SweptParameter {
             (Value::Variant(at, _), variants) => variants.get(usize::from(at)).map_or("", |v| v.choice.name).to_owned(),
             (value, _) => path::show(spec, &value),
         };
-        let whole = Self { id, path, name, label, title, spec: *spec, now, is_argument: false };
+        let whole = Self { id, path, label, title, spec: *spec, now, is_argument: false };
         [vec![whole], arguments].concat()
     }
 
-    /// Whether both vary the same value, so that they cannot be swept together.
+    /// Whether both vary the same value, so that they cannot be varied together.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.id == other.id && (self.path == other.path || !self.is_argument || !other.is_argument)
     }
 
     /// Returns the values of a switch, a choice or a sum type; empty for numbers.
-    pub fn options(&self) -> Vec<SweptOption> {
-        let of = |choice: &crate::params::ChoiceSpec| SweptOption {
+    pub fn options(&self) -> Vec<VariedOption> {
+        let of = |choice: &crate::params::ChoiceSpec| VariedOption {
             text: choice.name.to_owned(),
             label: choice.label().into_owned(),
             docs: choice.docs,
         };
-        let switch = |(text, label): (&str, &str)| SweptOption { text: text.into(), label: label.into(), docs: "" };
+        let switch = |(text, label): (&str, &str)| VariedOption { text: text.into(), label: label.into(), docs: "" };
         match self.spec.kind {
             ValueType::Bool => [("false", "Off"), ("true", "On")].map(switch).into(),
             ValueType::Choice(choices) => choices.iter().map(of).collect(),
@@ -121,13 +131,13 @@ mod tests {
     use super::*;
     use crate::project::Project;
 
-    fn of(project: &Project, path: &str) -> Vec<SweptParameter> {
+    fn of(project: &Project, path: &str) -> Vec<VariedParameter> {
         let params = project.model.params();
-        SweptParameter::all(params, path::find(params, path).expect(path).0)
+        VariedParameter::all(params, path::find(params, path).expect(path).0)
     }
 
     #[test]
-    fn numbers_switches_choices_and_distributions_can_be_swept() {
+    fn numbers_switches_choices_and_distributions_can_be_varied() {
         let mut project = Project::default();
         let g = &of(&project, "network.inhibitory_count")[..];
         assert!(matches!(g, [only] if only.options().is_empty() && !only.is_argument), "a constant is a number");
@@ -136,14 +146,19 @@ mod tests {
         let paths: Vec<&str> = g.iter().map(|p| &*p.path).collect();
         let expected = ["", ".mean", ".sd"].map(|part| format!("network.inhibitory_count{part}"));
         assert_eq!(paths, expected);
-        assert_eq!((&*g[1].name, &*g[1].now), ("inhibitory_count mean", "30"));
+        assert_eq!((&*g[1].label, &*g[1].now), ("Synapses per inhibitory connection, mean", "30"));
+        let found = |path: &str| VariedParameter::find(project.model.params(), path).map(|way| way.path);
+        assert_eq!(
+            [&paths[0], &paths[2], "network.sd"].map(found),
+            [Some(paths[0].to_owned()), Some(paths[2].to_owned()), None]
+        );
         assert!(g[0].overlaps(&g[1]) && !g[1].overlaps(&g[2]) && g[2].overlaps(&g[2]));
         let source = &of(&project, "network.source")[0];
         assert!(source.options().len() > 1 && source.options().iter().any(|option| option.text == source.now));
         let params = project.model.params();
         let kinds = |id: &ParamId| params.spec(*id).is_some_and(|spec| matches!(spec.kind, ValueType::OneOf(_)));
         for id in params.ids().into_iter().filter(kinds) {
-            let sum = &SweptParameter::all(params, id)[0];
+            let sum = &VariedParameter::all(params, id)[0];
             assert!(sum.options().iter().any(|option| option.text == sum.now), "{}: {}", sum.path, sum.now);
         }
     }

@@ -1,30 +1,28 @@
-//! Parameter in the dialog of a sweep: its values, and the scale of a range.
+//! Parameter in the dialog *Vary*: its values, and the scale of a range.
 
 use crate::{
     app::{
-        document::sweep::{
-            parameter::{SweptOption, SweptParameter},
-            values::{SweptAxis, SweptValue, values},
+        document::{
+            experiment::{MAX_TRIALS, VariedAxis},
+            varied::{VariedOption, VariedParameter},
         },
         kit::{icons, text, theme::Tokens, widgets},
     },
+    experiment::values::values,
     params::{Scale, ValueType},
 };
 use egui::{Align, ComboBox, Layout, PopupCloseBehavior, RichText, TextEdit, Ui};
 
-/// Maximum number of values named below a field.
-const NAMED: usize = 8;
-
 /// Form for the values of one parameter.
 pub(super) struct AxisForm {
-    /// Ways to sweep the parameter: its value, and the arguments of its distribution.
-    ways: Vec<SweptParameter>,
+    /// Ways to vary the parameter: its value, and the arguments of its distribution.
+    ways: Vec<VariedParameter>,
     /// Index of the chosen way.
     way: usize,
     text: String,
     scale: Scale,
-    /// Values of a switch or choice, with whether each is swept; empty for numbers.
-    options: Vec<(SweptOption, bool)>,
+    /// Values of a switch or choice, with whether each is chosen; empty for numbers.
+    options: Vec<(VariedOption, bool)>,
     /// Whether the field has not been drawn yet.
     is_new: bool,
 }
@@ -40,18 +38,18 @@ pub(super) struct AxisEdit {
 
 impl AxisForm {
     /// Creates a form with the present value and the declared scale of a parameter. Of a distribution, the first argument is
-    /// swept, such as the mean. `None` without a way to sweep the parameter.
-    pub fn new(ways: Vec<SweptParameter>) -> Option<Self> {
+    /// varied, such as the mean. `None` without a way to vary the parameter.
+    pub fn new(ways: Vec<VariedParameter>) -> Option<Self> {
         let way = ways.iter().position(|way| way.is_argument).unwrap_or(0);
         let parameter = ways.get(way)?;
         let (scale, is_switch) = (parameter.spec.scale, parameter.spec.kind == ValueType::Bool);
-        let is_swept = |option: &SweptOption| is_switch || option.text == parameter.now;
-        let options = parameter.options().into_iter().map(|option| (option.clone(), is_swept(&option))).collect();
+        let is_chosen = |option: &VariedOption| is_switch || option.text == parameter.now;
+        let options = parameter.options().into_iter().map(|option| (option.clone(), is_chosen(&option))).collect();
         Some(Self { text: format!("{}, ", parameter.now), scale, way, options, is_new: true, ways })
     }
 
-    /// Returns the swept parameter or argument.
-    pub fn parameter(&self) -> &SweptParameter {
+    /// Returns the varied parameter or argument.
+    pub fn parameter(&self) -> &VariedParameter {
         &self.ways[self.way]
     }
 
@@ -60,20 +58,26 @@ impl AxisForm {
         self.options.is_empty()
     }
 
-    pub fn swept(&self) -> Result<SweptAxis, String> {
-        let parameter = self.parameter();
-        let values = match self.options.is_empty() {
-            true => values(&parameter.spec, &self.text, self.scale)?,
-            false => {
-                let chosen = self.options.iter().filter(|(_, is_swept)| *is_swept).map(|(option, _)| option);
-                chosen.map(|of| SweptValue { text: of.text.clone(), label: of.label.clone() }).collect()
+    /// Returns the entered values. Fails if a value is not accepted, or there is none.
+    pub fn varied(&self) -> Result<VariedAxis, String> {
+        let parameter = self.parameter().clone();
+        if !self.options.is_empty() {
+            let chosen: Vec<&VariedOption> =
+                self.options.iter().filter(|(_, is)| *is).map(|(option, _)| option).collect();
+            if chosen.is_empty() {
+                return Err(format!("{}: choose at least two values", parameter.title));
             }
-        };
-        if values.is_empty() {
-            return Err(format!("{}: choose at least two values", parameter.title));
+            let labels = chosen.iter().map(|option| option.label.clone()).collect();
+            let texts: Vec<&str> = chosen.iter().map(|option| option.text.as_str()).collect();
+            return Ok(VariedAxis { text: texts.join(", "), labels, parameter });
         }
-        let SweptParameter { path, name, label, title, .. } = parameter.clone();
-        Ok(SweptAxis { path, name, label, title, values })
+        let labels = values(&parameter.spec, &self.text, self.scale, MAX_TRIALS)?;
+        // Ranges in an experiment are spaced by the declared scale.
+        let text = match self.scale == parameter.spec.scale {
+            true => self.text.trim_matches([' ', ',', ';']).to_owned(),
+            false => labels.join(", "),
+        };
+        Ok(VariedAxis { text, labels, parameter })
     }
 
     /// Draws the form. With `is_second`, the parameter can be removed.
@@ -91,7 +95,7 @@ impl AxisForm {
                 self.scale_ui(ui);
             });
         });
-        let name = if is_second { "Values of the second parameter" } else { "Values" };
+        let name = if is_second { "Values of the second parameter" } else { "Values of the parameter" };
         if !self.options.is_empty() {
             self.options_ui(ui, name);
             return edit;
@@ -108,15 +112,15 @@ impl AxisForm {
     /// Draws the choice between the value of a parameter and the arguments of its distribution.
     fn way_ui(&mut self, ui: &mut Ui) {
         let before = self.way;
-        let list = ComboBox::from_id_salt("swept argument").width(260.0).selected_text(&self.parameter().title);
+        let list = ComboBox::from_id_salt("varied argument").width(260.0).selected_text(&self.parameter().title);
         let shown = list.show_ui(ui, |ui| {
             widgets::raise_list(ui);
             for (i, way) in self.ways.iter().enumerate() {
                 ui.selectable_value(&mut self.way, i, &way.title);
             }
         });
-        let hint = "Sweeps the whole value, or one argument of its distribution";
-        shown.response.accessible_name("Swept argument").on_hover_text(hint);
+        let hint = "Varies the whole value, or one argument of its distribution";
+        shown.response.accessible_name("Varied argument").on_hover_text(hint);
         if self.way != before {
             let parameter = self.parameter();
             (self.text, self.scale) = (format!("{}, ", parameter.now), parameter.spec.scale);
@@ -126,9 +130,9 @@ impl AxisForm {
     /// Draws a switch per value of a choice.
     fn options_ui(&mut self, ui: &mut Ui, name: &str) {
         let row = ui.horizontal_wrapped(|ui| {
-            for (option, is_swept) in &mut self.options {
+            for (option, is_chosen) in &mut self.options {
                 let hint = if option.docs.is_empty() { "Runs the project with this value" } else { option.docs };
-                ui.checkbox(is_swept, &option.label).on_hover_text(text::unwrap(hint));
+                ui.checkbox(is_chosen, &option.label).on_hover_text(text::unwrap(hint));
             }
         });
         row.response.accessible_name(name);
@@ -150,41 +154,33 @@ impl AxisForm {
     /// Draws the preview `4 values: 10 ms, 20 ms, …`, or the reason why there are no values.
     pub fn preview_ui(&self, ui: &mut Ui) {
         let t = Tokens::of(ui.ctx());
-        let (line, color) = match self.swept() {
-            Ok(axis) => (format!("{}: {}", count(&axis), named(&axis)), t.text_sub),
+        let (line, color) = match self.varied() {
+            Ok(axis) => {
+                let n = text::plural(axis.labels.len(), "value", "values");
+                (format!("{n}: {}", axis.named()), t.text_sub)
+            }
             Err(why) => (why, t.warn),
         };
         ui.label(RichText::new(line).small().color(color));
     }
 }
 
-fn count(axis: &SweptAxis) -> String {
-    text::plural(axis.values.len(), "value", "values")
-}
-
-/// Formats the first values of an axis as a list.
-pub(super) fn named(axis: &SweptAxis) -> String {
-    let more = if axis.values.len() > NAMED { ", …" } else { "" };
-    let labels: Vec<&str> = axis.values.iter().take(NAMED).map(|value| &*value.label).collect();
-    labels.join(", ") + more
-}
-
-/// List of the parameters that can be swept together with the first one.
+/// List of the parameters that can be varied together with the first one.
 #[derive(Default)]
 pub(super) struct ParameterList {
-    candidates: Vec<SweptParameter>,
+    candidates: Vec<VariedParameter>,
     filter: String,
     is_open: bool,
 }
 
 impl ParameterList {
     /// Creates a list of the given parameters.
-    pub fn of(candidates: Vec<SweptParameter>) -> Self {
+    pub fn of(candidates: Vec<VariedParameter>) -> Self {
         Self { candidates, ..Self::default() }
     }
 
     /// Draws the list without the parameter `taken`. Returns the clicked parameter; `None` without a click.
-    pub fn ui(&mut self, ui: &mut Ui, taken: &SweptParameter) -> Option<SweptParameter> {
+    pub fn ui(&mut self, ui: &mut Ui, taken: &VariedParameter) -> Option<VariedParameter> {
         let list = ComboBox::from_id_salt("second parameter").width(ui.available_width()).height(260.0);
         let list = list.close_behavior(PopupCloseBehavior::CloseOnClickOutside).selected_text("Second parameter…");
         let is_new = !self.is_open;
@@ -193,12 +189,12 @@ impl ParameterList {
             let field = TextEdit::singleline(&mut self.filter).desired_width(f32::INFINITY);
             let field = ui
                 .add(field.hint_text("Filter parameters").margin(widgets::FIELD_MARGIN))
-                .accessible_name("Filter parameters to sweep");
+                .accessible_name("Filter parameters to vary");
             if is_new {
                 field.request_focus();
             }
             let words = self.filter.to_lowercase();
-            let fits = |of: &SweptParameter| {
+            let fits = |of: &VariedParameter| {
                 let text = format!("{} {}", of.title, of.path).to_lowercase();
                 words.split_whitespace().all(|word| text.contains(word))
             };
