@@ -217,7 +217,10 @@ fn ended(document: &mut Document, host: &mut Host, messages: &mut Messages, resu
             let trials = text::plural(table.trials.len(), "trial", "trials");
             match n_failed_text(&table) {
                 None => messages.notify(Level::Info, format!("Experiment finished: {trials}")),
-                Some(failed) => messages.notify(Level::Warning, format!("Experiment finished: {trials}, {failed}")),
+                Some(failed) => {
+                    let failed = document.session.project.titled(&failed);
+                    messages.notify(Level::Warning, format!("Experiment finished: {trials}, {failed}"));
+                }
             }
         }
         Err(SimError::Cancelled) => {

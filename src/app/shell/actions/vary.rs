@@ -63,7 +63,7 @@ pub fn run(parts: &mut ActionParts<'_>, new: Experiment) {
     let session = &mut parts.document.session;
     let old = session.project.experiment.replace(new);
     if old != session.project.experiment {
-        session.history.commit_as(&session.project, "replace the experiment");
+        session.history.commit_as(&session.project, "set up the experiment");
         if old.is_some_and(|old| !old.conditions.is_empty()) {
             parts.messages.notify(Level::Info, "Replaced the conditions of the experiment. Undo restores them");
         }
