@@ -22,7 +22,7 @@ fn example(name: &str, changes: &[&str], experiment: Option<Experiment>) -> (Tem
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("projects").join(name);
     let mut project: Project = project::open(&source).expect("the example").0;
     changes.iter().for_each(|text| project.set(text, &folder).expect(text));
-    project.record = vec!["spikes".into()];
+    project.record = vec!["spikes".into(), "rate".into()];
     project.experiment = experiment;
     let file = folder.join(name);
     project::save(&project, &file).expect("saved");
@@ -164,9 +164,9 @@ fn conditions_of_the_experiment_are_not_lost() {
     assert_eq!(experiment(&w), old);
     fill(&mut w);
     w.get_by_label("Run 4").click();
+    let replaced = "Replaced the conditions of the experiment. Undo restores them";
+    until(&mut w, "a message says so", |w| w.state().messages().iter().any(|text| text == replaced));
     ended(&mut w);
-    let said = w.state().messages();
-    assert!(said.contains(&"Replaced the conditions of the experiment. Undo restores them".into()), "{said:?}");
     let new = experiment(&w);
     assert_eq!((new.conditions, new.measures, new.seeds.as_str()), (vec![rule], vec![measure], "1..2"));
     shows(&mut w, "4 trials of 2 conditions  |  n");
