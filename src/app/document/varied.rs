@@ -146,7 +146,7 @@ mod tests {
         let paths: Vec<&str> = g.iter().map(|p| &*p.path).collect();
         let expected = ["", ".mean", ".sd"].map(|part| format!("network.inhibitory_count{part}"));
         assert_eq!(paths, expected);
-        assert_eq!((&*g[1].label, &*g[1].now), ("Synapses per inhibitory connection, mean", "30"));
+        assert_eq!((&*g[1].label, &*g[1].now), ("Synapses per inh. connection, mean", "30"));
         let found = |path: &str| VariedParameter::find(project.model.params(), path).map(|way| way.path);
         assert_eq!(
             [&paths[0], &paths[2], "network.sd"].map(found),

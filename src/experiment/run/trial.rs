@@ -192,7 +192,7 @@ impl<'a> Worker<'a> {
 /// one before, and as short as needed at once. The first has one step, because its duration is unknown.
 fn next_batch(steps: u32, time: Duration) -> u32 {
     let ratio = (BATCH.as_secs_f64() / time.as_secs_f64().max(1e-9)).min(2.0);
-    ((f64::from(steps) * ratio) as u32).clamp(1, MAX_BATCH)
+    ((f64::from(steps) * ratio).round() as u32).clamp(1, MAX_BATCH)
 }
 
 #[cfg(test)]
@@ -213,8 +213,8 @@ mod tests {
         assert_eq!(run(1, 40), (BATCH, 10_000), "fast steps");
         assert_eq!(run(5, 1), (BATCH * 5, 2_000), "one batch is too long, the next is not");
         assert_eq!(run(5, 40), (BATCH, 2_000));
-        assert_eq!(run(4_000, 1).1, 2);
-        assert_eq!(run(60_000, 40), (Duration::from_millis(120), 1), "two steps, then one");
+        assert_eq!(run(4_000, 1).1, 3);
+        assert_eq!(run(60_000, 40), (Duration::from_millis(180), 1), "three steps, then one");
         assert_eq!(run(60_000, 40), (Duration::from_millis(60), 1), "a long step is a batch");
         assert_eq!(next_batch(MAX_BATCH, Duration::ZERO), MAX_BATCH);
     }
