@@ -149,7 +149,7 @@ mod tests {
         assert_eq!((&*g[1].label, &*g[1].now), ("Synapses per inh. connection, mean", "30"));
         let found = |path: &str| VariedParameter::find(project.model.params(), path).map(|way| way.path);
         assert_eq!(
-            [&paths[0], &paths[2], "network.sd"].map(found),
+            [paths[0], paths[2], "network.sd"].map(found),
             [Some(paths[0].to_owned()), Some(paths[2].to_owned()), None]
         );
         assert!(g[0].overlaps(&g[1]) && !g[1].overlaps(&g[2]) && g[2].overlaps(&g[2]));
