@@ -165,7 +165,7 @@ fn conditions_of_the_experiment_are_not_lost() {
     fill(&mut w);
     w.get_by_label("Run 4").click();
     let replaced = "Replaced the conditions of the experiment. Undo restores them";
-    until(&mut w, "a message says so", |w| w.state().messages().iter().any(|text| *text == replaced));
+    until(&mut w, "a message says so", |w| w.state().messages().contains(&replaced));
     ended(&mut w);
     let new = experiment(&w);
     assert_eq!((new.conditions, new.measures, new.seeds.as_str()), (vec![rule], vec![measure], "1..2"));
