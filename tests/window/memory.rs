@@ -8,18 +8,16 @@ use neuropil::{
 };
 use neuropil_test_support::{allocator::held, alone};
 use stage::{Stage, graphics};
-/// Size of a view, points: small, because the software renderer draws 165 frames of each.
+/// Size of a view, points: small, because the software renderer draws 330 frames of each.
 const SIZE: (f32, f32) = (480.0, 300.0);
 /// Memory of single spikes, bytes: a tenth of what the settings allow at first, so that it is full sooner.
 const SPIKE_MEMORY: usize = 16_000_000;
 /// More spikes than that holds.
 const SPIKES: u64 = 2_100_000;
-/// Simulated steps of a frame: four seconds.
-const STEPS: u64 = 40_000;
-/// Frames until everything else is full as well.
-const UNTIL_FULL: usize = 135;
+/// Frames until everything else is full as well: two seconds each.
+const UNTIL_FULL: usize = 270;
 /// Frames after that, over which nothing may grow.
-const MORE: usize = 30;
+const MORE: usize = 60;
 
 /// Fills the history of spikes at a stroke; the first step after it.
 fn fill(stage: &mut Stage) -> u64 {
@@ -44,7 +42,7 @@ fn fill(stage: &mut Stage) -> u64 {
 /// What is held after so many more frames, in megabytes, when all jobs are done.
 fn held_after(stage: &mut Stage, frames: usize) -> f64 {
     for _ in 0..frames {
-        let frame = stage.activity.frame(STEPS, 5);
+        let frame = stage.activity.frame(20_000, 5);
         stage.absorb(frame);
         stage.run(1);
     }
