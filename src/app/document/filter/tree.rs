@@ -67,27 +67,42 @@ fn refines(set: &ElementSet, coarse: usize, fine: usize) -> bool {
     if b.labels.len() <= a.labels.len() {
         return false;
     }
-    let mut counts = std::collections::HashMap::<(u16, u16), u32>::new();
-    for (x, y) in a.codes.iter().zip(&b.codes).filter(|(_, y)| !b.labels[usize::from(**y)].is_empty()) {
-        *counts.entry((*y, *x)).or_default() += 1;
+    let named: Vec<u32> = (0..set.len).filter(|e| !b.labels[usize::from(b.codes[*e as usize])].is_empty()).collect();
+    let by_fine = sorted_by_code(&named, &b.codes);
+    let (mut kept, mut counts) = (0_u32, vec![0_u32; a.labels.len()]);
+    for group in by_fine.chunk_by(|e, f| b.codes[*e as usize] == b.codes[*f as usize]) {
+        let coarse = || group.iter().map(|e| usize::from(a.codes[*e as usize]));
+        coarse().for_each(|code| counts[code] += 1);
+        kept += coarse().map(|code| std::mem::take(&mut counts[code])).max().unwrap_or(0);
     }
-    let mut most = vec![0; b.labels.len()];
-    for ((y, _), n) in &counts {
-        let best = &mut most[usize::from(*y)];
-        *best = u32::max(*best, *n);
+    let total = named.len();
+    total > 0 && f64::from(kept) >= PURITY * total as f64
+}
+
+/// Sorts elements by their codes, in linear time; elements with equal codes keep their order.
+fn sorted_by_code(elements: &[u32], codes: &[u16]) -> Vec<u32> {
+    let mut starts = vec![0_usize; codes.iter().max().map_or(0, |code| usize::from(*code)) + 2];
+    for e in elements {
+        starts[usize::from(codes[*e as usize]) + 1] += 1;
     }
-    let (kept, total) = (most.iter().sum::<u32>(), counts.values().sum::<u32>());
-    total > 0 && f64::from(kept) >= PURITY * f64::from(total)
+    for code in 1..starts.len() {
+        starts[code] += starts[code - 1];
+    }
+    let mut sorted = vec![0; elements.len()];
+    for e in elements {
+        let at = &mut starts[usize::from(codes[*e as usize])];
+        sorted[*at] = *e;
+        *at += 1;
+    }
+    sorted
 }
 
 impl Tree {
     /// Creates the tree of the given columns.
     pub fn new(set: &ElementSet, columns: Vec<usize>) -> Self {
         let code = |depth: usize, element: u32| set.columns[columns[depth]].codes[element as usize];
-        let mut order: Vec<u32> = (0..set.len).collect();
-        order.sort_by_cached_key(|e| {
-            (0..columns.len()).fold(0_u64, |key, depth| key << 16 | u64::from(code(depth, *e)))
-        });
+        let all: Vec<u32> = (0..set.len).collect();
+        let order = columns.iter().rev().fold(all, |order, c| sorted_by_code(&order, &set.columns[*c].codes));
         let mut nodes: Vec<Node> = Vec::new();
         let mut n_roots = 0;
         let mut level: Vec<(Option<u32>, Range<u32>)> = vec![(None, 0..set.len)];
