@@ -61,7 +61,7 @@ fn field(frame: &Frame, probe: u16) -> Vec<f32> {
 
 #[test]
 fn a_population_learns_a_grammar_and_shows_it() {
-    let mut sim = start(&model(&["strategy.population=256"]));
+    let mut sim = start(&model(&["strategy.population=512"]));
     let all: Vec<Tap> = (0..sim.probes().len() as u16).map(Tap::of).collect();
     sim.tap(&all).expect("it is tapped");
     advance(&mut *sim, 60);
@@ -90,7 +90,7 @@ fn a_population_learns_a_grammar_and_shows_it() {
     assert_eq!((series(&shown, probes::SIGMA)[0], series(&shown, probes::THRESHOLD)[0]), (0.125, 0.0));
     let rates = series(&shown, probes::LEARNING_RATE);
     assert!(rates[0] > 0.09 && rates[29] < 0.003 && rates.is_sorted_by(|a, b| a > b), "{rates:?}");
-    assert_eq!(field(&shown, probes::FITNESS).len(), 128);
+    assert_eq!(field(&shown, probes::FITNESS).len(), 256);
     assert_eq!(field(&shown, probes::TENSOR_CHANGED).len() as u32, sim.sets()[2].len);
     let Some(Reading::Matrix(map)) = shown.reading(probes::ATTENTION) else { panic!("a matrix") };
     assert_eq!((map.rows.len, map.columns.len), (16, 16), "the last tokens that fit into the context");
