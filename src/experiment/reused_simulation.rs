@@ -75,6 +75,9 @@ impl Simulation for ReusedSimulation {
     fn returns_early(&self) -> bool {
         self.deref().returns_early()
     }
+    fn trials_differ(&self) -> bool {
+        self.deref().trials_differ()
+    }
     fn params(&self) -> Option<&dyn Params> {
         self.deref().params()
     }
@@ -142,6 +145,9 @@ impl Simulation for ReusedSimulation {
     }
     fn rewind(&mut self) -> Result<(), SimError> {
         self.deref_mut().rewind()
+    }
+    fn show_trial(&mut self, trial: u32) {
+        self.deref_mut().show_trial(trial);
     }
     fn restart(&mut self, seed: u64) -> Result<bool, SimError> {
         self.deref_mut().restart(seed)

@@ -352,6 +352,14 @@ impl<P: Params + Clone + PartialEq + Send> Simulation for ScheduledSim<P> {
         self.sim.trials()
     }
 
+    fn show_trial(&mut self, trial: u32) {
+        self.sim.show_trial(trial);
+    }
+
+    fn trials_differ(&self) -> bool {
+        self.sim.trials_differ()
+    }
+
     fn counts(&self) -> Vec<StepCount> {
         self.sim.counts()
     }
