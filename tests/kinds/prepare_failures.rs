@@ -3,10 +3,8 @@
 
 use crate::settings;
 use neuropil::{
-    data::{
-        npz::NpzWriter,
-        tensors::{self, Dtype, TensorBytes},
-    },
+    data::npz::NpzWriter,
+    data::tensors::{self, Dtype, TensorBytes},
     kinds::{
         Model,
         transformer::{self, model::Config, model::Layout},
