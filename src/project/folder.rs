@@ -148,7 +148,7 @@ impl RunFolder {
     }
 
     /// Describes a missing file or wrong length of a closed run's stream; `None` without damage and for unclosed runs.
-    pub(super) fn damage(&self, stream: &Stream) -> Option<String> {
+    pub fn damage(&self, stream: &Stream) -> Option<String> {
         if matches!(self.manifest.status, Status::Running | Status::Unclosed) {
             return None;
         }

@@ -56,6 +56,12 @@ impl Document {
         if !self.time.player.is_playing {
             return false;
         }
+        // After another trial was chosen, the cursor waits until the trial is read up to it.
+        let is_unread = |at: f64| at > self.time.past.newest() as f64;
+        let is_reading = self.session.live.playback.as_ref().is_some_and(|run| run.fraction < 1.0);
+        if is_reading && self.time.axis.cursor().is_some_and(is_unread) {
+            return false;
+        }
         let speed = self.session.project.run.speed;
         let secs = secs * if speed > 0.0 { speed } else { 1.0 };
         self.time.play(match self.session.live.clock.base {

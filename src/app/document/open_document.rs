@@ -55,8 +55,10 @@ impl Document {
         self.session.follow_individuals(frame);
         self.profile.absorb(frame);
         let is_new_epoch = std::mem::replace(&mut self.epoch, frame.epoch) != frame.epoch;
-        if is_new_epoch {
-            self.time.reset();
+        match &self.session.live.playback {
+            Some(trial) if is_new_epoch => self.time.show_other(trial.first, trial.last),
+            None if is_new_epoch => self.time.reset(),
+            _ => {}
         }
         let schema = &self.session.live.schema;
         self.time.absorb(schema, frame);

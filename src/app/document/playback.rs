@@ -1,9 +1,17 @@
 //! Playback of a finished run. A thread reads the run in slices into the history and views that a running simulation uses.
 
+mod trials;
+
+pub use trials::{ShownTrial, TrialToOpen};
+
 use super::live::Builder;
 use crate::{
     engine::{LoggedCommand, SimSchema},
-    project::{OutsidePath, Project, RunFolder, outside_paths_of_run, playback::PlaybackReader},
+    kinds::Model,
+    project::{
+        OutsidePath, Project, RunFolder, folder::trial_folder, outside_paths_of_run, playback::PlaybackReader,
+        run::MANIFEST,
+    },
     sim::{ArgSpec, BuildContext, ElementSet, Frame, Meaning, ProbeSpec, Shape, TapArgs},
 };
 use crossbeam_channel::{Receiver, TryRecvError, bounded};
@@ -22,6 +30,8 @@ const TIME_PER_FRAME: Duration = Duration::from_millis(3);
 /// Run folder that was opened.
 pub struct OpenedRun {
     pub run: RunFolder,
+    /// Place of the run in its series; `None` for a single run.
+    pub trial: Option<ShownTrial>,
     /// The project at step 0.
     pub project: Project,
     /// Command log, with all edits and actions.
@@ -45,17 +55,13 @@ pub enum Opening {
 /// Opens a run. Positions and categories of its elements come from its project, which is built again if `allows` returns true for
 /// the files outside the run folder. Fails if the folder or its project is unreadable.
 pub fn open(folder: &Path, builder: &Builder, allows: &dyn Fn(&[OutsidePath]) -> bool) -> Result<Opening, String> {
-    let (run, of_series) = shown_run(folder).map_err(|e| e.to_string())?;
+    let (run, trial) = shown_run(folder).map_err(|e| e.to_string())?;
     let (project, replaced) = run.displayed_project().map_err(|e| e.to_string())?;
     let outside = outside_paths_of_run(&run, &project);
     if !allows(&outside) {
         return Ok(Opening::NeedsConsent(outside));
     }
-    let mut notes = [of_series, run.notes.clone(), replaced].concat();
-    let log = run.commands().unwrap_or_else(|e| {
-        notes.push(format!("the command log is unreadable: {e}"));
-        vec![]
-    });
+    let mut notes = replaced;
     let probes = project.model.probes();
     let mut on_cpu = project.clone();
     on_cpu.run.device = crate::project::DeviceChoice::Cpu;
@@ -68,22 +74,35 @@ pub fn open(folder: &Path, builder: &Builder, allows: &dyn Fn(&[OutsidePath]) ->
             stored_sets(&run, probes)
         }
     };
-    let unused = project.model.unused_probes();
-    let at = |generation| SimSchema { unused: unused.clone(), ..schema_at(&run, probes, &sets, generation) };
-    let (schema, later) = (at(0), (1..=run.manifest.borders().len()).map(at).collect());
-    Ok(Opening::Opened(Box::new(OpenedRun { run, project, log, schema, later, notes })))
+    Ok(Opening::Opened(Box::new(OpenedRun { trial, ..opened(run, project, notes, sets) })))
 }
 
-/// Opens a run; of a series its first trial, with a note. Fails if the folder is no run, or a series without a trial.
-fn shown_run(folder: &Path) -> std::io::Result<(RunFolder, Vec<String>)> {
+/// Reads the log and the schemas of a run with the sets of its first step. `notes` are messages about its project.
+fn opened(run: RunFolder, project: Project, notes: Vec<String>, sets: Vec<Arc<ElementSet>>) -> OpenedRun {
+    let mut notes = [run.notes.clone(), notes].concat();
+    let log = run.commands().unwrap_or_else(|e| {
+        notes.push(format!("the command log is unreadable: {e}"));
+        vec![]
+    });
+    let (probes, unused) = (project.model.probes(), project.model.unused_probes());
+    let at = |generation| SimSchema { unused: unused.clone(), ..schema_at(&run, probes, &sets, generation) };
+    let (schema, later) = (at(0), (1..=run.manifest.borders().len()).map(at).collect());
+    OpenedRun { run, trial: None, project, log, schema, later, notes }
+}
+
+/// Opens a run; of a series its first existing trial. Fails if the folder is no run, the series has no trial, or this trial is
+/// unreadable.
+fn shown_run(folder: &Path) -> std::io::Result<(RunFolder, Option<ShownTrial>)> {
     let run = RunFolder::open(folder)?;
     let n = run.manifest.trials;
-    match run.trials()?.into_iter().next() {
-        Some(trial) if n > 0 => {
-            let number = trial.trial.unwrap_or_default() + 1;
-            Ok((trial, vec![format!("trial {number} of {n} is shown; the folder trials has a run of each")]))
+    match (0..n).find(|k| trial_folder(folder, *k).join(MANIFEST).is_file()) {
+        Some(first) => {
+            let mut trial = RunFolder::open(&trial_folder(folder, first))?;
+            trial.trial = Some(first);
+            Ok((trial, Some(ShownTrial::new(folder.to_owned(), n, first))))
         }
-        _ => Ok((run, vec![])),
+        // Says why a series has no trial.
+        None => run.trials().map(|_| (run, None)),
     }
 }
 
@@ -171,7 +190,12 @@ enum ReaderMessage {
 
 /// Finished run that is shown.
 pub struct Playback {
+    /// Folder of the run; of a series, that of the shown trial.
     pub folder: PathBuf,
+    /// Shown trial of a series; `None` for a single run.
+    pub trial: Option<ShownTrial>,
+    /// [`Frame::epoch`] of the frames, which differs between the trials that are shown one after another.
+    pub epoch: u64,
     /// First step of the run; `last` is its last step.
     pub first: u64,
     pub last: u64,
@@ -181,6 +205,8 @@ pub struct Playback {
     slices: Receiver<ReaderMessage>,
     run: RunFolder,
     probes: &'static [ProbeSpec],
+    /// Sets at the first step.
+    sets: Vec<Arc<ElementSet>>,
     /// Panels that were opened late, and the slices of a second reading for them; `None` without a second reading.
     again: Option<(Vec<String>, Receiver<ReaderMessage>)>,
 }
@@ -219,6 +245,8 @@ impl Playback {
         let manifest = &opened.run.manifest;
         Ok(Self {
             folder: opened.run.path.clone(),
+            trial: opened.trial.clone(),
+            epoch: 0,
             first: manifest.first_step,
             last: manifest.last_step,
             fraction: 0.0,
@@ -226,6 +254,7 @@ impl Playback {
             slices,
             run: opened.run.clone(),
             probes: opened.schema.probes,
+            sets: opened.schema.sets.clone(),
             again: None,
         })
     }
@@ -250,9 +279,22 @@ impl Playback {
         self.run.manifest.checkpoints.iter().map(|c| c.step).filter(|at| *at as f64 <= step).max()
     }
 
-    /// Returns the name of the run's folder.
+    /// Returns the folder that was opened: the series of the shown trial, or the single run.
+    pub fn open_folder(&self) -> &Path {
+        self.trial.as_ref().map_or(&self.folder, |trial| &trial.series)
+    }
+
+    /// Begins the opening of the chosen trial, of a series with these parameters at step 0; `None` if no trial is to be opened now.
+    pub fn begin_trial(&mut self, model: &Model) -> Option<TrialToOpen> {
+        let trials = self.trial.as_mut()?;
+        let trial = trials.begin_opening()?;
+        let (series, n_trials) = (trials.series.clone(), trials.n_trials);
+        Some(TrialToOpen { series, trial, n_trials, model: model.clone(), sets: self.sets.clone() })
+    }
+
+    /// Returns the name of the opened folder.
     pub fn name(&self) -> String {
-        self.folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
+        self.open_folder().file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
     /// Starts to read the run again for panels that were opened late. Returns these panels, which must be emptied before

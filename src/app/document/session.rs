@@ -107,6 +107,21 @@ impl Session {
         self.live.show(opened)
     }
 
+    /// Shows another trial of the shown series. Selection, filter and playback speed stay. Fails, and shows the former trial, if the
+    /// streams of the trial cannot be read.
+    pub fn show_other_trial(&mut self, opened: OpenedRun) -> Result<(), String> {
+        let (project, log, base) = (opened.project.clone(), opened.log.clone(), opened.run.base());
+        self.live.show_other_trial(opened)?;
+        let speed = self.project.run.speed;
+        self.in_force = Some(InForce::new(project.model.clone(), log));
+        self.project = Project { workspace: None, ..project };
+        self.saved = Arc::new(self.project.clone());
+        self.history = History::new(&self.project);
+        self.project.run.speed = speed;
+        self.base = Some(base);
+        Ok(())
+    }
+
     /// Returns the number of edits and actions of a finished run before the time cursor, and the number in the whole run;
     /// `None` without a run.
     pub fn counts_in_force(&self) -> Option<(usize, usize)> {

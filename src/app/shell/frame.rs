@@ -3,7 +3,7 @@
 
 use super::{
     App,
-    actions::{arrivals, attention, figures, files, graph, requests, unrecorded},
+    actions::{arrivals, attention, figures, files, graph, requests, shown_trial, unrecorded},
     commands, dev,
     dialogs::{self, ask, import, paths, preferences, recovery::AtRisk, shortcuts_sheet, trees},
     execute, figure,
@@ -197,6 +197,7 @@ fn do_queued(parts: &mut ActionParts<'_>, preferences: &mut Preferences, ctx: &e
 
 /// Ends a frame: sends edits to the engine, adds them to the history, and saves the document if that is due.
 fn end_frame(parts: &mut ActionParts<'_>, settings: &settings::Settings, ctx: &egui::Context) {
+    shown_trial::open_chosen(parts);
     let (pointer_down, typing) = (ctx.input(|i| i.pointer.any_down()), ctx.text_edit_focused());
     let ActionParts { document, workspace, panels, messages, .. } = &mut *parts;
     sets::follow_names(&mut document.session, &mut panels.sets);

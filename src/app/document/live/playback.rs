@@ -1,9 +1,9 @@
 //! Playback of a finished run instead of a simulation.
 
-use super::{Builder, Live, LiveEvent, RunLog};
+use super::{Builder, EditAcks, Live, LiveEvent, RunLog};
 use crate::{
     app::{
-        document::playback::{OpenedRun, Playback},
+        document::playback::{OpenedRun, Playback, TrialToOpen},
         kit::level::Level,
     },
     sim::{Clock, Frame},
@@ -27,6 +27,26 @@ impl Live {
         Ok(())
     }
 
+    /// Shows another trial of the shown series. Its first frame has the next epoch and replaces the data of the former trial, which stay
+    /// until then. Fails, and shows the former trial, if its streams cannot be read.
+    pub fn show_other_trial(&mut self, opened: OpenedRun) -> Result<(), String> {
+        let wake = self.wake.clone();
+        let epoch = self.playback.as_ref().map_or(0, |shown| shown.epoch + 1);
+        let mut playback = Playback::read(&opened, move || wake.request_repaint())?;
+        playback.epoch = epoch;
+        self.versions.run_log = Some(RunLog { project: opened.project, log: opened.log });
+        self.next_schemas = std::iter::once(opened.schema).chain(opened.later).collect();
+        self.acks = EditAcks::default();
+        self.playback = Some(playback);
+        Ok(())
+    }
+
+    /// Begins the opening of the chosen trial of the shown series; `None` if no trial is to be opened now.
+    pub fn begin_trial(&mut self) -> Option<TrialToOpen> {
+        let model = &self.versions.run_log.as_ref()?.project.model;
+        self.playback.as_mut()?.begin_trial(model)
+    }
+
     /// Starts to read the run again for panels that were opened late. Returns the panels as [`Playback::read_again`] does.
     pub fn read_again(&mut self, waiting: &mut Vec<String>) -> Vec<String> {
         let wake = self.wake.clone();
@@ -42,9 +62,10 @@ impl Live {
     /// Takes the frames read since the last call.
     pub(super) fn poll_playback(&mut self, events: &mut Vec<LiveEvent>) {
         let Some(playback) = &mut self.playback else { return };
-        let frames = playback.take();
+        let (frames, epoch) = (playback.take(), playback.epoch);
         let error = playback.error.take();
-        for frame in frames {
+        for mut frame in frames {
+            frame.epoch = epoch;
             while self.next_schemas.front().is_some_and(|next| next.generation <= frame.generation) {
                 self.change_schema(events);
             }

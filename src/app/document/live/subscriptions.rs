@@ -2,7 +2,7 @@
 //! queue was full.
 
 use super::Live;
-use crate::{engine::Command, sim::Tap};
+use crate::{app::document::playback::ShownTrial, engine::Command, sim::Tap};
 
 impl Live {
     /// Sets the speed limit if it has changed; `None` for no limit.
@@ -27,9 +27,21 @@ impl Live {
         }
     }
 
-    /// Shows another trial of the simulation, from 0. Views then begin at the present step: frames of the former trial that still
-    /// arrive are dropped.
+    /// Returns the number of trials of the simulation or of the shown series; 0 or 1 for a single run.
+    pub fn n_trials(&self) -> u32 {
+        match &self.playback {
+            Some(playback) => playback.trial.as_ref().map_or(1, |trial| trial.n_trials),
+            None => self.schema.trials,
+        }
+    }
+
+    /// Shows another trial, from 0. Of a simulation, views then begin at the present step: frames of the former trial that still
+    /// arrive are dropped. Of a series, the trial is only chosen: [`Live::begin_trial`] opens it.
     pub fn show_trial(&mut self, trial: u32) {
+        if let Some(playback) = &mut self.playback {
+            playback.trial.iter_mut().for_each(|trials| trials.choose(trial));
+            return;
+        }
         // Until its schema has arrived, a new simulation shows its first trial.
         let is_shown = trial == self.requested.shown_trial || trial >= self.schema.trials || self.is_load_pending();
         if !is_shown && self.send(Command::ShowTrial(trial)) {
@@ -39,13 +51,14 @@ impl Live {
 
     /// Shows the trial `by` places after the shown one, which is the first one after the last.
     pub fn show_next_trial(&mut self, by: i64) {
-        let (n, shown) = (i64::from(self.schema.trials.max(1)), i64::from(self.requested.shown_trial));
+        let (n, shown) = (i64::from(self.n_trials().max(1)), i64::from(self.shown_trial()));
         self.show_trial((shown + by).rem_euclid(n) as u32);
     }
 
-    /// Returns the trial of the simulation that views show, from 0.
-    pub const fn shown_trial(&self) -> u32 {
-        self.requested.shown_trial
+    /// Returns the trial that views show, from 0; of a series, the chosen one, which may still be being opened.
+    pub fn shown_trial(&self) -> u32 {
+        let recorded = self.playback.as_ref().and_then(|playback| playback.trial.as_ref());
+        recorded.map_or(self.requested.shown_trial, ShownTrial::chosen)
     }
 
     /// Returns the taps that the engine samples for the window.

@@ -177,6 +177,18 @@ impl Time {
         self.shown_states = None;
     }
 
+    /// Clears the history for another trial of the shown series, from its first to its last step. Visible times, range, edits and
+    /// playing stay, and the cursor stays within the trial.
+    pub fn show_other(&mut self, first: u64, last: u64) {
+        let (axis, edits, player) = (std::mem::take(&mut self.axis), std::mem::take(&mut self.edits), self.player);
+        self.reset();
+        (self.axis, self.edits, self.player) = (axis, edits, player);
+        self.past.begin(first);
+        if let Some(cursor) = self.axis.cursor().filter(|at| *at > last as f64 || *at < first as f64) {
+            self.axis.set_cursor(cursor.clamp(first as f64, last.max(first) as f64));
+        }
+    }
+
     /// Returns the step that is displayed: the cursor, or `now` without a cursor.
     pub fn shown(&self, now: u64) -> u64 {
         self.axis.cursor().map_or(now, |cursor| cursor.max(0.0) as u64)

@@ -20,6 +20,7 @@ pub mod run_folders;
 pub mod runs;
 pub mod selecting;
 pub mod shape;
+pub mod shown_trial;
 pub mod trees;
 pub mod unrecorded;
 pub mod vary;

@@ -133,7 +133,7 @@ pub fn show_playback(parts: &mut ActionParts<'_>, opened: OpenedRun) {
     parts.workspace.unfed.clear();
     if let Some(recorded) = &parts.document.session.live.playback {
         let (first, last) = (recorded.first as f64, recorded.last as f64);
-        parts.document.library.select(&recorded.folder);
+        parts.document.library.select(recorded.open_folder());
         parts.document.time.axis.is_recorded = true;
         parts.document.time.past.begin(recorded.first);
         parts.document.time.axis.set_cursor(first);

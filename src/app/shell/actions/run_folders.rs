@@ -18,7 +18,8 @@ use std::{
 
 /// Whether the run is shown in the window, which reads its files. Shows a message then.
 fn is_open(parts: &mut ActionParts<'_>, folder: &Path, verb: &str) -> bool {
-    let is_open = parts.document.session.live.playback.as_ref().is_some_and(|run| run.folder == folder);
+    let shown = parts.document.session.live.playback.as_ref();
+    let is_open = shown.is_some_and(|run| run.open_folder() == folder || run.folder == folder);
     if is_open {
         let what = format!("The run is open in this window: open another run or project, then {verb} it");
         parts.messages.notify(Level::Warning, what);

@@ -34,7 +34,7 @@ const MAX_NAMED: usize = 3;
 
 /// Reads the list of runs on a thread.
 pub fn list(document: &mut Document, host: &mut Host, messages: &mut Messages) {
-    let beside = document.session.live.playback.as_ref().and_then(|r| Some(r.folder.parent()?.to_owned()));
+    let beside = document.session.live.playback.as_ref().and_then(|r| Some(r.open_folder().parent()?.to_owned()));
     let trials = document.library.trials_of.as_ref().map(|experiment| experiment.join(TRIALS));
     let folder = trials.or(beside).unwrap_or_else(|| document.session.runs_folder());
     if document.library.folder != folder {

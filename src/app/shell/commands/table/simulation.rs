@@ -11,7 +11,8 @@ use crate::app::{
 };
 use egui::{Key, Modifiers};
 
-const TRIALS: &str = "All views show this trial alone, from the present step on";
+const TRIALS: &str =
+    "All views show this trial alone: of a simulation from the present step on, of a recorded series at the same time";
 const STEPS: &str = "Advances this many steps, then pauses";
 
 pub const RUN: &[Row] = &[
@@ -74,10 +75,8 @@ pub const RUN: &[Row] = &[
     )
     .keys(CTRL, Key::Backspace)
     .needs(&[open_project, working_device, simulation]),
-    Row::new(C::NextTrial, "Next trial", TRIALS, icons::STEP).keys(NONE, Key::T).needs(&[writable, several_trials]),
-    Row::new(C::PreviousTrial, "Previous trial", TRIALS, icons::REWIND)
-        .keys(SHIFT, Key::T)
-        .needs(&[writable, several_trials]),
+    Row::new(C::NextTrial, "Next trial", TRIALS, icons::STEP).keys(NONE, Key::T).needs(&[several_trials]),
+    Row::new(C::PreviousTrial, "Previous trial", TRIALS, icons::REWIND).keys(SHIFT, Key::T).needs(&[several_trials]),
     Row::labelled_by(
         C::Rebuild,
         rebuild_text,
@@ -214,7 +213,7 @@ fn time_left(_: &C, state: &CommandState<'_>) -> Option<&'static str> {
 }
 
 fn several_trials(_: &C, state: &CommandState<'_>) -> Option<&'static str> {
-    unless(state.document.session.live.schema.trials > 1, "One trial: set Trials in the run settings")
+    unless(state.document.session.live.n_trials() > 1, "One trial: set Trials in the run settings")
 }
 
 fn idle_device(_: &C, state: &CommandState<'_>) -> Option<&'static str> {

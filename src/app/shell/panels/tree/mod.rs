@@ -250,11 +250,11 @@ const fn glyph_of(shape: Shape) -> &'static str {
 fn runs_ui(ui: &mut Ui, tree: &Outline, state: &CommandState<'_>, queue: &mut Queue) {
     let (session, library) = (&state.document.session, &state.document.library);
     section(ui, "Runs", &library.runs.len().to_string(), |ui| {
-        let shown = session.live.playback.as_ref().map(|r| &r.folder);
+        let shown = session.live.playback.as_ref().map(|r| r.open_folder());
         for (i, run) in library.runs.iter().enumerate().rev().filter(|(_, r)| tree.wants(&r.name)).take(20) {
             let is_open = session.live.recording.as_ref().is_some_and(|r| r.folder == run.folder);
             let status = if is_open { "recording" } else { run.status_text() };
-            let glyph = if shown == Some(&run.folder) { icons::PLAY } else { icons::FLASK };
+            let glyph = if shown == Some(run.folder.as_path()) { icons::PLAY } else { icons::FLASK };
             let response = leaf(ui, glyph, &run.name, true, |ui| drop(ui.label(widgets::sub(ui, status).small())));
             if library.selected.as_deref() == Some(&run.folder) {
                 mark(ui, response.rect);
