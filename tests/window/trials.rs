@@ -105,11 +105,7 @@ fn one_trial_is_shown_and_all_are_recorded() {
     until(&mut w, "the raster shows the second trial", |w| shown(w) == recorded);
 
     // The command line writes the same series.
-    let place = folder.join("runs/cli");
-    let words = ["run", "--trials", "3", "--device", "cpu", "--threads", "1", "--out"];
-    let done =
-        Command::new(env!("CARGO_BIN_EXE_neuropil")).args(words).arg(&place).arg(&file).output().expect("it runs");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let place = series(&folder, &file);
     let other = RunFolder::open(&place).expect("a series");
     assert_eq!(other.manifest.digest, series.manifest.digest);
     for (a, b) in trials.iter().zip(other.trials().expect("trials")) {
@@ -177,4 +173,52 @@ fn a_rebuild_keeps_the_shown_trial_and_one_trial_has_no_choice() {
     w.run_steps(2);
     assert!(w.query_by_label("Shown trial").is_none());
     assert_eq!(w.state().session().live.shown_trial(), 0);
+}
+
+/// Writes a series of 3 trials with the command line to `runs/series`.
+fn series(folder: &Path, file: &Path) -> PathBuf {
+    let place = folder.join("runs/series");
+    let words = ["run", "--trials", "3", "--device", "cpu", "--threads", "1", "--out"];
+    let done =
+        Command::new(env!("CARGO_BIN_EXE_neuropil")).args(words).arg(&place).arg(file).output().expect("it runs");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    place
+}
+
+#[test]
+fn another_recorded_trial_is_shown_at_the_same_time() {
+    let (folder, file) = project("recorded trials");
+    let place = series(&folder, &file);
+    let [first, third] = ["0000", "0002"].map(|trial| {
+        let run = RunFolder::open(&place.join("trials").join(trial)).expect("a trial");
+        run.spikes().expect("spikes")
+    });
+    assert!(!third.is_empty() && first != third);
+    let mut w = open(Start { path: Some(place.clone()), project: None, builder: None, ..start(true) });
+    until(&mut w, "the series is open", |w| w.state().session().live.playback.is_some());
+    until(&mut w, "its first trial is shown", |w| shown(w) == first);
+    assert!(w.query_by_label("Shown trial").is_some());
+    let open_folder = |w: &Window| w.state().session().live.playback.as_ref().map(|run| run.open_folder().to_owned());
+    assert_eq!(open_folder(&w).as_ref(), Some(&place));
+
+    command(&mut w, UiCommand::MoveCursor(7));
+    w.state_mut().session_mut().selection.replace("neurons", vec![3, 5, 8]);
+    w.run_steps(2);
+    let cursor = w.state().time().axis.cursor();
+    assert!(cursor.is_some_and(|step| step > 0.0));
+    w.state_mut().session_mut().live.show_trial(2);
+    until(&mut w, "the raster shows the third trial", |w| shown(w) == third);
+    w.run_steps(2);
+    assert_eq!((w.state().time().axis.cursor(), w.state().session().live.shown_trial()), (cursor, 2));
+    assert_eq!(w.state().session().selection.of("neurons"), [3, 5, 8]);
+    assert_eq!(open_folder(&w).as_ref(), Some(&place), "the series stays open");
+
+    let missing = place.join("trials/0001");
+    std::fs::remove_dir_all(&missing).expect("removed");
+    command(&mut w, UiCommand::PreviousTrial);
+    let names_it = |w: &Window| w.state().messages().iter().any(|text| text.contains(&*missing.to_string_lossy()));
+    until(&mut w, "a message names the missing trial", names_it);
+    w.run_steps(2);
+    assert_eq!((w.state().session().live.shown_trial(), w.state().time().axis.cursor()), (2, cursor));
+    assert!(shown(&w) == third, "the shown trial stays");
 }
