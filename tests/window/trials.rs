@@ -105,7 +105,7 @@ fn one_trial_is_shown_and_all_are_recorded() {
     until(&mut w, "the raster shows the second trial", |w| shown(w) == recorded);
 
     // The command line writes the same series.
-    let place = series(&folder, &file);
+    let place = recorded_series(&folder, &file);
     let other = RunFolder::open(&place).expect("a series");
     assert_eq!(other.manifest.digest, series.manifest.digest);
     for (a, b) in trials.iter().zip(other.trials().expect("trials")) {
@@ -176,7 +176,7 @@ fn a_rebuild_keeps_the_shown_trial_and_one_trial_has_no_choice() {
 }
 
 /// Writes a series of 3 trials with the command line to `runs/series`.
-fn series(folder: &Path, file: &Path) -> PathBuf {
+fn recorded_series(folder: &Path, file: &Path) -> PathBuf {
     let place = folder.join("runs/series");
     let words = ["run", "--trials", "3", "--device", "cpu", "--threads", "1", "--out"];
     let done =
@@ -188,7 +188,7 @@ fn series(folder: &Path, file: &Path) -> PathBuf {
 #[test]
 fn another_recorded_trial_is_shown_at_the_same_time() {
     let (folder, file) = project("recorded trials");
-    let place = series(&folder, &file);
+    let place = recorded_series(&folder, &file);
     let [first, third] = ["0000", "0002"].map(|trial| {
         let run = RunFolder::open(&place.join("trials").join(trial)).expect("a trial");
         run.spikes().expect("spikes")
