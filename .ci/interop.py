@@ -1,4 +1,4 @@
-"""Exports runs of every kind that the formats hold, and compares the numbers that PyNWB and libsonata read with the run folder.
+"""Exports runs of every kind that the formats hold, and compares the numbers that other programs read with the run folder.
 
 Run by `.ci/interop`, which installs the programs.
 """
@@ -16,11 +16,16 @@ warnings.filterwarnings("ignore")
 
 import libsonata
 import numpy as np
+from bmtk.utils.reports.spike_trains import SpikeTrains
 from hdmf_zarr import NWBZarrIO
 from nwbinspector import inspect_nwbfile_object
 
 PROGRAM = os.environ["NEUROPIL_BIN"]
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "assets" / "python"))
+
+import neuropil
+
 ABOUT = ["subject_id=model", "species=Drosophila melanogaster", "sex=U", "age=P5D", "experimenter=Last, First",
          "institution=None", "keywords=test"]
 COMMON = ["--device", "cpu", "--threads", "1"]
@@ -209,6 +214,9 @@ def check_sonata(name, folder, path):
                     equal("sonata spikes: nodes", found["node_ids"], data[of, 1] - first)
                     equal("sonata spikes: times", found["timestamps"], times(data[of, 0].astype("u8"), step * 1e3))
                     assert reader[population].sorting == "by_time"
+                    table = SpikeTrains.load(str(path / f"spikes{number}.h5")).to_dataframe(populations=population)
+                    equal("bmtk spikes: nodes", table.node_ids.astype("u8"), found["node_ids"])
+                    equal("bmtk spikes: times", table.timestamps, found["timestamps"])
             report = path / f"{stem(file)}{number}.h5"
             if probe != "spikes" and report.exists():
                 steps, values = samples(trial, stream)
@@ -220,6 +228,20 @@ def check_sonata(name, folder, path):
                     equal("sonata reports: data", frame.data, values)
                     assert np.allclose(frame.times, times(steps, step * 1e3))
                 count("sonata reports", found)
+
+
+def check_neo(folder):
+    """Compares the spike trains of neo with the spikes of each trial."""
+    block = neuropil.open(folder).to_neo()
+    assert len(block.segments) == len(trials(folder))
+    for trial, segment in zip(trials(folder), block.segments):
+        streams, step, _ = manifest(trial)
+        files = [file for probe, _, file, _, _ in streams if probe == "spikes"]
+        data = np.fromfile(trial / files[0], "<u4").reshape(-1, 2)
+        found = np.concatenate([train.rescale("ms").magnitude for train in segment.spiketrains] or [[]])
+        wanted = times(data[:, 0].astype("u8"), step * 1e3)
+        assert np.allclose(np.sort(found), np.sort(wanted), rtol=0, atol=1e-9), trial
+        count("neo spikes", found.size)
 
 
 def groups_of(path, sizes):
@@ -293,6 +315,7 @@ def main():
                 path = folder.parent / "out.sonata"
                 run("export", folder, "--format", "sonata", "--out", path)
                 check_sonata(name, folder, path)
+                check_neo(folder)
         check_experiment(Path(temp) / "experiment")
         check_network_of_counts(Path(temp) / "counts")
     print("equal numbers:", compared)
