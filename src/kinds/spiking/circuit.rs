@@ -1,12 +1,12 @@
 //! Network of a SONATA circuit: populations and projections from files, or a network of synapse counts.
 
 use super::{
-    general::{ConnectionRule, Cuba, FromFile, PointNeuron, Population, Projection, PscAlpha, PscDelta, PscExp},
+    general::{ConnectionRule, Cuba, FromFile, PointNeuron, Population, Projection, PscExp},
     params::{Params, Source},
 };
 use crate::{
     data::circuit::{Circuit, CircuitFiles, EdgePopulation, NodePopulation},
-    params::{Distribution, PathText},
+    params::{Distribution, ParamValue as _, PathText, Value},
     sim::{ImportedNetwork, SimError},
 };
 use std::path::Path;
@@ -106,12 +106,7 @@ fn population(node: &NodePopulation, edges: &[&EdgePopulation], notes: &mut Vec<
         1 => node.templates.first().map_or("", |only| only.rsplit(':').next().unwrap_or("")),
         _ => "",
     };
-    let known = match template {
-        "iaf_psc_exp" => Some(PointNeuron::IafPscExp(PscExp::default())),
-        "iaf_psc_alpha" => Some(PointNeuron::IafPscAlpha(PscAlpha::default())),
-        "iaf_psc_delta" => Some(PointNeuron::IafPscDelta(PscDelta::default())),
-        _ => None,
-    };
+    let known = model_titled(template);
     let is_known = known.is_some();
     let of_unit = || match unit {
         Some("mV") => PointNeuron::Cuba(Cuba::default()),
@@ -124,18 +119,27 @@ fn population(node: &NodePopulation, edges: &[&EdgePopulation], notes: &mut Vec<
             (true, _) => "no model".to_owned(),
             (false, more) => format!("{}{}", named.join(", "), if more { ", …" } else { "" }),
         };
-        let title = match &model {
-            PointNeuron::IafPscExp(_) => "iaf_psc_exp",
-            PointNeuron::IafPscAlpha(_) => "iaf_psc_alpha",
-            PointNeuron::IafPscDelta(_) => "iaf_psc_delta",
-            PointNeuron::Cuba(_) => "CUBA",
-        };
         notes.push(format!(
-            "Population `{}` has the model {title} with default values; the circuit names {of_file}. Set Populations › Neuron model",
-            node.name
+            "Population `{}` has the model {} with default values; the circuit names {of_file}. Set Populations › Neuron model",
+            node.name,
+            title_of(&model)
         ));
     }
     Population { name: node.name.clone(), size: node.n.into(), model, ..Population::default() }
+}
+
+/// Returns the neuron model with a title, which is the name that NEST gives it, with default values; `None` if there is none.
+fn model_titled(title: &str) -> Option<PointNeuron> {
+    let variants = PointNeuron::TYPE.variants();
+    let at = variants.iter().position(|variant| variant.choice.title == title)?;
+    PointNeuron::from_value(&Value::Variant(at as u16, (variants[at].defaults)()))
+}
+
+fn title_of(model: &PointNeuron) -> &'static str {
+    match model.to_value() {
+        Value::Variant(at, _) => PointNeuron::TYPE.variants()[usize::from(at)].choice.title,
+        _ => "",
+    }
 }
 
 fn projection(edges: &EdgePopulation, notes: &mut Vec<String>) -> Projection {
