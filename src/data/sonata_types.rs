@@ -2,7 +2,7 @@
 
 use super::{DataError, hdf5_file::NumberType, messages, read_text_at_most};
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     path::{Path, PathBuf},
 };
 
@@ -86,11 +86,11 @@ impl TypeTable {
         (self.names, self.rows.into_iter().map(|row| (row.id, row.cells)).collect())
     }
 
-    /// Returns the cell of a type; `None` if there is no such type or column, or the cell is empty.
-    pub fn cell(&self, id: u64, column: &str) -> Option<&str> {
-        let at = self.names.iter().position(|name| name == column)?;
-        let row = self.rows.iter().find(|row| row.id.parse() == Ok(id))?;
-        Some(row.cells[at].as_str()).filter(|cell| !cell.is_empty())
+    /// Returns the different cells of some types in a column, without empty ones; none if there is no such column.
+    pub fn cells_of(&self, ids: &BTreeSet<u64>, column: &str) -> BTreeSet<String> {
+        let Some(at) = self.names.iter().position(|name| name == column) else { return BTreeSet::new() };
+        let rows = self.rows.iter().filter(|row| row.id.parse().is_ok_and(|id| ids.contains(&id)));
+        rows.map(|row| row.cells[at].clone()).filter(|cell| !cell.is_empty()).collect()
     }
 
     /// Returns the numbers of a column; `None` if there is no such column or it is empty. Fails if an id or a cell is not a number.

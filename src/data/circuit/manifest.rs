@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const CONFIG_DIR: &str = "configdir";
 /// Maximum number of variables in a manifest.
 const MAX_VARIABLES: usize = 1024;
-/// Maximum number of variables that name each other.
+/// Maximum depth of variables in the values of other variables.
 const MAX_DEPTH: usize = 32;
 /// Maximum number of variables that a path is made of.
 const MAX_EXPANSIONS: u32 = 256;
@@ -42,7 +42,7 @@ impl Manifest {
     }
 
     /// Returns the path that a text names. Relative paths begin at the folder of the configuration. Fails if a variable is unknown,
-    /// variables name each other in a circle, or the path is too long.
+    /// variables refer to each other in a cycle, or the path is too long.
     pub fn path(&self, item: &Item<'_>) -> Result<PathBuf, DataError> {
         let text = item.text()?;
         let mut left = MAX_EXPANSIONS;
@@ -82,10 +82,10 @@ impl Manifest {
             return Err(format!("the manifest has no variable `${shown}` (it has: {there}); add it to \"manifest\""));
         };
         if let Some(first) = open.iter().position(|known| known == name) {
-            let circle: Vec<String> =
+            let cycle: Vec<String> =
                 open[first..].iter().chain([&name.to_owned()]).map(|of| format!("${of}")).collect();
-            let circle = messages::truncated(&circle.join(" → "));
-            return Err(format!("variables name each other ({circle}); give one of them a folder"));
+            let cycle = messages::truncated(&cycle.join(" → "));
+            return Err(format!("circular reference of variables ({cycle}); give one of them a folder"));
         }
         *left = left.saturating_sub(1);
         if open.len() >= MAX_DEPTH || *left == 0 {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_resolved_and_circles_are_refused() {
+    fn variables_are_resolved_and_cycles_are_refused() {
         let manifest = json!({ "$BASE": ".", "$NET": "$BASE/network", "LONG": "${NET}/x" });
         assert_eq!(path(manifest.clone(), "$NET/a.h5"), Ok("/net/network/a.h5".to_owned()));
         assert_eq!(path(manifest.clone(), "${LONG}/a.h5"), Ok("/net/network/x/a.h5".to_owned()));
@@ -129,8 +129,8 @@ mod tests {
         assert_eq!(path(manifest.clone(), "/abs/a.h5"), Ok("/abs/a.h5".to_owned()));
         let why = path(manifest, "$OTHER/a.h5").expect_err("unknown");
         assert!(why.starts_with("/net/c.json: file: `$OTHER/a.h5`: the manifest has no variable `$OTHER`"), "{why}");
-        let why = path(json!({ "$A": "$B", "$B": "$A/x" }), "$A").expect_err("a circle");
-        assert!(why.contains("variables name each other ($A → $B → $A)"), "{why}");
+        let why = path(json!({ "$A": "$B", "$B": "$A/x" }), "$A").expect_err("a cycle");
+        assert!(why.contains("circular reference of variables ($A → $B → $A)"), "{why}");
         let many: Value = (0..40).map(|i| (format!("$V{i}"), json!(format!("$V{0}$V{0}", i + 1)))).collect();
         assert!(path(many, "$V0").expect_err("too many").contains("too many variables"));
         assert!(

@@ -134,10 +134,7 @@ fn nodes_of(listed: &ListedFile) -> Result<Vec<NodePopulation>, DataError> {
                 break;
             }
         }
-        let cells = |column: &str| -> BTreeSet<String> {
-            let cell = |id: &u64| table.as_ref().and_then(|table| table.cell(*id, column)).map(str::to_owned);
-            ids.iter().take(MAX_TYPES).filter_map(cell).collect()
-        };
+        let cells = |column: &str| table.as_ref().map(|table| table.cells_of(&ids, column)).unwrap_or_default();
         let models = cells("model_type");
         Ok(NodePopulation {
             is_virtual: of_type(listed, &name) == "virtual" || models.iter().eq(["virtual"]),
