@@ -105,7 +105,7 @@ impl Format {
             }
             Self::Nwb => {
                 "Neurodata Without Borders as a folder of Zarr, which PyNWB reads: neurons with their columns and spikes, every series \
-                 and field, interventions, edits, trials, project and hashes; --about gives subject and session"
+                 and field, interventions, edits, trials, project and hashes; subject and session come from a form, or from --about on the command line"
             }
             Self::Sonata => {
                 "SONATA: a folder with nodes, edges, spikes and reports in HDF5 and the files of their types, which libsonata reads; \

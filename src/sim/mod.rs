@@ -299,8 +299,8 @@ pub trait Simulation: Send {
     fn show_trial(&mut self, trial: u32) {
         let _ = trial;
     }
-    /// Whether `advance` may return before its last step, because the schema changes or a stop aborts a long step. The trials of other
-    /// simulations are advanced concurrently.
+    /// Whether `advance` may return before its last step without a stop of its pass, because the schema changes or an edit is due, or may
+    /// abort a step at a stop. Several trials of other simulations are advanced concurrently.
     fn returns_early(&self) -> bool {
         true
     }

@@ -156,8 +156,8 @@ impl<'a> Worker<'a> {
         Ok(Kept { sim, project: trial.project.clone(), taps: vec![] })
     }
 
-    /// Steps a simulation to the end of the trial. Fails if a step fails or the experiment is cancelled: after the batch in
-    /// progress, of which a simulation with long steps aborts its step.
+    /// Steps a simulation to the end of the trial. Fails if a step fails or the experiment is cancelled. A cancel takes effect after the
+    /// batch in progress; simulations with long steps end the batch early.
     fn step(&mut self, sim: &mut dyn Simulation, mut meter: TrialMeter) -> Result<FinishedTrial, SimError> {
         let mut pass = Pass::default();
         pass.stop = self.stop.clone();
