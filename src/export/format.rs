@@ -134,10 +134,9 @@ impl Format {
 
     /// Returns the help page on all formats as Markdown.
     pub fn help() -> String {
-        let mut text =
-            "# Export formats\n\nEach export is made from the folder of a run; the run does not change. A format \
+        let mut text = "Each export is made from the folder of a run; the run does not change. A format \
             is offered if the run holds data for it; the tooltip of another one says what is missing.\n"
-                .to_owned();
+            .to_owned();
         for format in Self::ALL {
             text += &format!("\n**{}**\n- {}\n- Read by {}\n", format.label(), format.docs(), format.readers());
         }
