@@ -99,7 +99,7 @@ fn damaged_circuits_are_refused_with_the_file_and_the_place() {
             circuit,
             "\"$BASE_DIR\": \".\"",
             "\"$BASE_DIR\": \"$NETWORK_DIR\"",
-            &[circuit, "nodes[0].nodes_file: ", "name each other"],
+            &[circuit, "nodes[0].nodes_file: ", "circular reference"],
         ),
         (
             circuit,
