@@ -2,6 +2,7 @@
 #pragma once
 #include "common/elements.cuh"
 #include "gen/shared/evolution-CONSTANTS.cuh"
+#include "gen/shared/evolution-SUMS.cuh"
 #include "gen/shared/PassArgs.cuh"
 #include "gen/shared/MatrixArgs.cuh"
 #include "gen/shared/Draws.cuh"
@@ -19,7 +20,8 @@ static_assert(sizeof(InputRowsArgs) == 16, "InputRowsArgs: size");
 // Adds the perturbation to the sums of a product, a thread per sum; rows are `stride` sums apart. Items: sums.
 extern "C" __global__ void __launch_bounds__(256, 1) perturb_sums(PassArgs p, MatrixArgs w, unsigned int rows, unsigned int stride, const unsigned long long* __restrict__ signs, int* __restrict__ sums);
 
-// Adds the weighted products of signs and inputs to the sums of a matrix, a thread per weight. Items: weights.
+// Adds the weighted products of signs and inputs to the sums of a matrix, a block per tile of outputs and inputs and
+// group of pairs.
 extern "C" __global__ void __launch_bounds__(256, 1) sum_inputs(InputRowsArgs r, const Draws* __restrict__ draws, TensorArgs t, const unsigned long long* __restrict__ signs, const long long* __restrict__ pair_weights, const signed char* __restrict__ x, long long* __restrict__ z);
 
 // Adds the weighted signs of the embedding to the rows of their tokens, a thread per feature. Items: features.

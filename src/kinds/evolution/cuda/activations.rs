@@ -2,8 +2,8 @@
 
 use super::{
     kernels::{
-        ActivationKernels, Draws, InputRowsArgs, MatrixArgs, PassArgs, PerturbSums, SumEmbeddings, SumInputs,
-        SumOutputs, TensorArgs,
+        ActivationKernels, Draws, InputRowsArgs, MatrixArgs, PassArgs, PerturbSums, SUM_PAIRS, SUM_TILE, SumEmbeddings,
+        SumInputs, SumOutputs, TensorArgs,
     },
     rows::Rows,
 };
@@ -11,9 +11,6 @@ use crate::{
     gpu::{GpuError, Grid, Pass, Slice},
     kinds::evolution::model::{Role, Sizes, Vector},
 };
-
-/// Pairs per block of a weighted sum, as in `activations.cu`.
-const PAIRS: u32 = 16;
 
 /// Adds the perturbation of activations to the sums of a product, rows of which are `apart` elements apart; does nothing with
 /// another form of perturbation. Fails if the device fails.
@@ -52,8 +49,8 @@ pub struct InputSums<'a> {
 }
 
 impl InputSums<'_> {
-    fn grid(&self, items: u32, pairs_per_block: u32) -> Grid {
-        let blocks = [items.div_ceil(256), self.rows.pairs.div_ceil(pairs_per_block), 1];
+    fn grid(&self, blocks: u32, pairs_per_block: u32) -> Grid {
+        let blocks = [blocks, self.rows.pairs.div_ceil(pairs_per_block), 1];
         Grid::Blocks { blocks, threads: [256, 1, 1], shared_bytes: 0 }
     }
 
@@ -66,7 +63,8 @@ impl InputSums<'_> {
         x: &Slice<i8>,
     ) -> Result<(), GpuError> {
         let t = self.tensors[self.sizes.index(role, layer)];
-        let (grid, r, draws) = (self.grid(t.len, PAIRS), self.rows, self.draws);
+        let tiles = t.columns.div_ceil(SUM_TILE) * (t.len / t.columns).div_ceil(SUM_TILE);
+        let (grid, r, draws) = (self.grid(tiles, SUM_PAIRS), self.rows, self.draws);
         SumInputs { r, draws, t, signs, pair_weights: self.pair_weights, x, z: self.z }.launch(
             self.kernels,
             pass,
@@ -81,7 +79,7 @@ impl InputSums<'_> {
         };
         let of_vector = self.tensors[self.tensors.len() - Vector::ALL.len() + vector as usize];
         let (outputs, period, start) = (outputs as u32, period as u32, of_vector.start + offset as u32);
-        let (grid, pair_weights) = (self.grid(period * outputs, PAIRS), self.pair_weights);
+        let (grid, pair_weights) = (self.grid((period * outputs).div_ceil(256), SUM_PAIRS), self.pair_weights);
         SumOutputs { r, draws, t, outputs, period, start, signs, pair_weights, z: self.z }.launch(
             self.kernels,
             pass,
@@ -92,7 +90,8 @@ impl InputSums<'_> {
     /// Adds the embeddings of tokens. Fails if the device fails.
     pub fn add_embeddings(&mut self, pass: &mut Pass, signs: &Slice<u64>, tokens: &Slice<u16>) -> Result<(), GpuError> {
         let (t, r) = (self.tensors[self.sizes.index(Role::Embedding, 0)], self.rows);
-        let (grid, pair_weights, draws) = (self.grid(r.rows * t.columns, 1), self.pair_weights, self.draws);
+        let (grid, pair_weights, draws) =
+            (self.grid((r.rows * t.columns).div_ceil(256), 1), self.pair_weights, self.draws);
         SumEmbeddings { r, draws, t, signs, pair_weights, tokens, z: self.z }.launch(self.kernels, pass, grid)
     }
 }

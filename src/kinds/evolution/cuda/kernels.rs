@@ -31,6 +31,13 @@ const SIGN: u32 = Shaping::Sign as u32;
 const CONSTANTS: &[Constant] =
     device_constants![MAX_RANK, SUM_OF_FOUR, TERNARY, MOMENTUM, ADAM, GATE_BIASES, CENTRED_RANK, SIGN];
 
+/// Outputs and inputs of a matrix for which a block of `sum_inputs` sums.
+pub const SUM_TILE: u32 = 64;
+/// Pairs per block of a weighted sum of perturbed activations.
+pub const SUM_PAIRS: u32 = 16;
+
+const SUMS: &[Constant] = device_constants![SUM_TILE, SUM_PAIRS];
+
 device_struct! {
     /// Sizes and scales of a forward pass.
     pub struct PassArgs {
@@ -311,12 +318,13 @@ device_struct! {
 
 kernels! {
     /// Perturbed activations, and their weighted sums.
-    pub struct ActivationKernels in "evolution/activations.cu" using [PassArgs, MatrixArgs, Draws, TensorArgs, InputRowsArgs] with [CONSTANTS] {
+    pub struct ActivationKernels in "evolution/activations.cu" using [PassArgs, MatrixArgs, Draws, TensorArgs, InputRowsArgs] with [CONSTANTS, SUMS] {
         /// Adds the perturbation to the sums of a product, a thread per sum; rows are `stride` sums apart. Items: sums.
         #[block(256)]
         fn perturb_sums as PerturbSums(p: Size<PassArgs>, w: Size<MatrixArgs>, rows: Size<u32>, stride: Size<u32>, signs: In<u64>, sums: InOut<i32>);
 
-        /// Adds the weighted products of signs and inputs to the sums of a matrix, a thread per weight. Items: weights.
+        /// Adds the weighted products of signs and inputs to the sums of a matrix, a block per tile of outputs and inputs and
+        /// group of pairs.
         #[block(256)]
         fn sum_inputs as SumInputs(r: Size<InputRowsArgs>, draws: In<Draws>, t: Size<TensorArgs>, signs: In<u64>, pair_weights: In<i64>, x: In<i8>, z: InOut<i64>);
 
