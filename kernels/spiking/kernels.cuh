@@ -135,7 +135,7 @@ extern "C" __global__ void
 }
 
 // As many threads as fit with the registers that a neuron in double precision needs.
-extern "C" __global__ void __launch_bounds__(640, 1)
+extern "C" __global__ void __launch_bounds__(spiking::REACHED_BLOCK, 1)
     step_lif_reached(const Model* __restrict__ model, unsigned int is_exact, const unsigned int* __restrict__ propagators,
            const Window* __restrict__ windows, unsigned int n_windows, Segment* __restrict__ segments,
            const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words,

@@ -18,17 +18,31 @@
 //   - /   - / 1837 / 1825; 279 / 245  neurons are listed by their steps with input instead of tags, four warps share a chunk,
 //                                   reached neurons are spread over all warps, events of 64 steps are drawn once, model
 //                                   and plan are in shared memory, up to 256 windows per launch instead of 64. Kept
+//   - /   - / 2098 / 2069; 329 / 315  sums of a neuron are staged in shared memory and stepped by `step_sparse`, a warp reads
+//                                   the checks of four waking groups at a time, the next chunk is read while one is
+//                                   delivered; 32 busy trials take 12 blocks each. In the same run the form before had
+//                                   2116 / -; 282 / -, and one trial with 408 driven neurons 163. Kept
 // A window of the fourth form took 31,600 cycles: plan 2,250, delivery 7,600, wait 5,060, neurons 11,600, wait 3,970. With
 // model and plan in shared memory and one list per chunk: 29,200. The same in clusters of eight blocks with their hardware
 // barrier: 24,400, but 1,244 simulated seconds per second against 1,334 in total; dropped.
+// With 408 driven neurons (10,500 reached by 35,000 events, 16 trials of eight blocks) the fourth form took 126,000 cycles:
+// delivery and waking groups 66,000, neurons 48,000; the last 42,000 and 43,000. The arrivals of 16 trials exceed the L2 cache,
+// so that by a count of their sectors about 130 MB per window pass between it and memory, 2.4 TB/s. Tried at that load: neurons sorted by their number of
+// events, neurons 58,000 cycles; 33 blocks and four trials at a time, 241; 66 blocks, 85; 16 blocks, 315; four blocks, 260.
 #pragma once
 #include "spiking/step_lif.cuh"
 #include "spiking/grid_barrier.cuh"
 
 namespace spiking {
 
+// Maximum number of threads of a block.
+constexpr unsigned int REACHED_BLOCK = 640;
 // Driven groups of a block of which the events of 64 steps are kept.
 constexpr unsigned int KEPT_TRAINS = 32;
+// Groups of which a warp reads the threshold checks at a time.
+constexpr int WAKES_IN_FLIGHT = 4;
+// Sums of a neuron that a thread reads at a time.
+constexpr int SUMS_IN_FLIGHT = 6;
 
 // Shared memory of a block.
 template <typename T> struct ReachedState {
@@ -37,6 +51,7 @@ template <typename T> struct ReachedState {
     Window plan[2]; // this window and the next
     unsigned int n_driven; // groups with trains
     unsigned long long train[KEPT_TRAINS][32], train_block[KEPT_TRAINS];
+    short sums[STAGED_STEPS][REACHED_BLOCK]; // of the neuron that a thread steps
 
     // Called by all threads of a block.
     __device__ void init(const Model& m, const void* propagators, const Window* windows) {
@@ -72,6 +87,23 @@ struct ReachedArgs {
     unsigned int* counters;
     DeviceRate* rates;
     const float* fade;
+};
+
+// Propagators over any number of steps of the table.
+template <typename T> struct Propagators {
+    const PropagatorCache<T>& recent;
+    const Propagator<T>* all;
+
+    __device__ Propagator<T> operator[](unsigned int k) const { return k < CACHED_STEPS ? recent[k] : all[k]; }
+};
+
+// What `step_sparse` reads of the neuron of a thread.
+template <typename T> struct StagedNeuron {
+    Propagators<T> cached;
+    const short* sums;
+
+    __device__ int peek(unsigned int i, unsigned int) const { return sums[i * REACHED_BLOCK]; }
+    __device__ static int exact_sum(int sum, unsigned int i, const int* table) { return BlockState<T>::exact_sum(sum, i, table); }
 };
 
 // Appends a value per lane where `is_new`, with one atomic per warp. Called by all lanes.
@@ -208,17 +240,21 @@ template <typename T> struct ReachedNeurons {
         return from;
     }
 
-    // Delivers up to 32 N synapses of a chunk in one step of the window.
+    // Reads up to 32 N connections of a chunk.
+    template <int N> __device__ void read(unsigned int (&words)[N], unsigned int word, unsigned int len) const {
+#pragma unroll
+        for (int j = 0; j < N; ++j) words[j] = at + 32 * j < len ? __ldcs(&a.words[word + at + 32 * j]) : 0;
+    }
+
+    // Delivers up to 32 N synapses of a chunk, which begin at `word`, in one step of the window.
     template <int N>
-    __device__ void deliver(const Window& w, unsigned int word, unsigned int len, unsigned int step, bool is_exact) {
+    __device__ void deliver(const Window& w, const unsigned int (&words)[N], unsigned int word, unsigned int len, unsigned int step, bool is_exact) {
         const Packing p(a.m.layout);
         WeightGain gain = {1.0, 0, 0, 0, 0};
         if (a.m.has_gains) gain = a.gains[a.gain_of[find_row(word)]];
         if (gain.silent) return;
         if (at == 0) atomicAdd(&a.counters[w.slot * COUNTERS + blockIdx.x % COPIES * MAX_WINDOW_STEPS + step], len);
-        unsigned int words[N], targets[N], steps[N];
-#pragma unroll
-        for (int j = 0; j < N; ++j) words[j] = at + 32 * j < len ? __ldcs(&a.words[word + at + 32 * j]) : 0;
+        unsigned int targets[N], steps[N];
 #pragma unroll
         for (int j = 0; j < N; ++j) {
             const unsigned int k = at + 32 * j;
@@ -231,21 +267,48 @@ template <typename T> struct ReachedNeurons {
         list(targets, steps);
     }
 
+    // Delivers the spikes that arrive in the window, a warp per chunk. The connections of the next chunk are read meanwhile.
+    __device__ void deliver_by_warps(const Window& w, const PrevSegment& prev, bool is_exact) {
+        const WarpSlice slice(blockIdx.x, gridDim.x);
+        for (unsigned int s = w.first; s != w.last + 1; ++s) {
+            const Segment from = prev[s];
+            const auto chunk_at = [&](unsigned int c) {
+                return c < from.n_chunks ? a.chunks[(from.chunk_start + c) & a.m.layout.chunk_mask] : Chunk{0, 0};
+            };
+            // Connections of a chunk in this window.
+            const auto length = [&](unsigned int c, const Chunk& chunk) {
+                return c < from.n_chunks && step_of(w, chunk) < w.steps ? length_of(chunk) : 0;
+            };
+            Chunk chunk = chunk_at(slice.warp), next = chunk_at(slice.warp + slice.n_warps);
+            unsigned int words[4];
+            read(words, chunk.word, length(slice.warp, chunk));
+            for (unsigned int c = slice.warp; c < from.n_chunks; c += slice.n_warps) {
+                const Chunk after = chunk_at(c + 2 * slice.n_warps);
+                unsigned int next_words[4];
+                read(next_words, next.word, length(c + slice.n_warps, next));
+                const unsigned int len = length(c, chunk);
+                if (len) deliver(w, words, chunk.word, len, step_of(w, chunk), is_exact);
+#pragma unroll
+                for (int j = 0; j < 4; ++j) words[j] = next_words[j];
+                chunk = next;
+                next = after;
+            }
+        }
+    }
+
     // Delivers the spikes that arrive in the window: a warp per chunk, or four if there are enough warps.
     __device__ void deliver_all(const Window& w, const PrevSegment& prev, bool is_exact) {
         WarpSlice slice(blockIdx.x, gridDim.x);
-        if (4 * prev.last.n_chunks > slice.n_warps) {
-            for_each_chunk(a.m.layout, w, slice, false, prev, a.chunks, [&](unsigned int word, unsigned int len, unsigned int step) {
-                deliver<4>(w, word, len, step, is_exact);
-            });
-            return;
-        }
+        if (4 * prev.last.n_chunks > slice.n_warps) return deliver_by_warps(w, prev, is_exact);
         const unsigned int from = slice.warp % 4 * 32;
         slice.warp /= 4;
         slice.n_warps /= 4;
         if (slice.warp >= slice.n_warps) return;
         for_each_chunk(a.m.layout, w, slice, false, prev, a.chunks, [&](unsigned int word, unsigned int len, unsigned int step) {
-            if (from < len) deliver<1>(w, word + from, min(len - from, 32u), step, is_exact);
+            if (from >= len) return;
+            unsigned int words[1];
+            read(words, word + from, min(len - from, 32u));
+            deliver(w, words, word + from, min(len - from, 32u), step, is_exact);
         });
     }
 
@@ -253,17 +316,53 @@ template <typename T> struct ReachedNeurons {
     __device__ void wake(const Window& w) {
         const unsigned int start = (unsigned int)w.step;
         const int steps = (int)w.steps;
-        for (unsigned int first = warp * 32; first < a.m.n_warps; first += n_warps * 32) {
+        const unsigned int span = min((a.m.n_warps + n_warps - 1) / n_warps, 32u); // groups per warp
+        for (unsigned int first = warp * span; first < a.m.n_warps; first += n_warps * span) {
             const unsigned int mine = first + at;
-            const bool wakes = mine < a.m.n_warps && signed_gap(a.wakes[mine], start) < steps;
-            for (unsigned int left = __ballot_sync(FULL_MASK, wakes); left; left &= left - 1) {
-                const unsigned int group = first + __ffs(left) - 1, lane = group * 32 + at;
-                const int gap = lane < a.m.n ? signed_gap(a.checks[lane], start) : NEVER;
-                list<1>({lane}, {gap < steps ? 1u << max(gap, 0) : 0});
-                const int rest = warp_min(gap < steps ? NEVER : gap);
-                if (at == 0) a.wakes[group] = start + min(rest, NEVER);
+            const bool wakes = at < span && mine < a.m.n_warps && signed_gap(a.wakes[mine], start) < steps;
+            for (unsigned int left = __ballot_sync(FULL_MASK, wakes); left;) {
+                unsigned int groups[WAKES_IN_FLIGHT], lanes[WAKES_IN_FLIGHT], due[WAKES_IN_FLIGHT];
+                int gaps[WAKES_IN_FLIGHT];
+#pragma unroll
+                for (int j = 0; j < WAKES_IN_FLIGHT; ++j, left &= left - 1) {
+                    groups[j] = left ? first + __ffs(left) - 1 : a.m.n_warps;
+                    lanes[j] = groups[j] * 32 + at;
+                    gaps[j] = lanes[j] < a.m.n ? signed_gap(a.checks[lanes[j]], start) : NEVER;
+                }
+#pragma unroll
+                for (int j = 0; j < WAKES_IN_FLIGHT; ++j) due[j] = gaps[j] < steps ? 1u << max(gaps[j], 0) : 0;
+                list(lanes, due);
+#pragma unroll
+                for (int j = 0; j < WAKES_IN_FLIGHT; ++j) {
+                    const int rest = warp_min(due[j] ? NEVER : gaps[j]);
+                    if (at == 0 && groups[j] < a.m.n_warps) a.wakes[groups[j]] = start + min(rest, NEVER);
+                }
             }
         }
+    }
+
+    // Steps a neuron without a current that is open to input, by the sums of the steps in `summed`, from any number of sources
+    // below two.
+    __device__ unsigned int step_plain(Neuron<T>& neuron, PendingEvents& pending, const Window& w, const Constants<T>& c, const int* sums,
+                                       unsigned int summed, unsigned int kicked, unsigned int& n_evaluated) {
+        short* mine = &smem.sums[0][threadIdx.x];
+        for (unsigned int left = summed & pending.inputs; left;) {
+            unsigned int steps[SUMS_IN_FLIGHT];
+            int found[SUMS_IN_FLIGHT];
+#pragma unroll
+            for (int j = 0; j < SUMS_IN_FLIGHT; ++j, left &= left - 1) {
+                steps[j] = left ? __ffs(left) - 1 : 32;
+                found[j] = left ? sums[steps[j] * ROW] : 0;
+            }
+#pragma unroll
+            for (int j = 0; j < SUMS_IN_FLIGHT; ++j)
+                if (steps[j] < 32) mine[steps[j] * REACHED_BLOCK] = staged(found[j]);
+        }
+        const StagedNeuron<T> read = {{smem.cached, c.propagators}, mine};
+        const T weight = kicked ? (T)a.sources[0].weight : T(0);
+        const unsigned int fired = step_sparse(neuron, pending, (int)w.steps, (unsigned int)w.step, c, read, 0, sums, summed, kicked, weight, n_evaluated);
+        pending.non_finite = !is_finite_state(neuron.u, neuron.g); // also not finite before: inputs are bounded here
+        return fired;
     }
 
     // Steps one neuron through the window, as `step_lif` does. Returns one bit per step with a spike.
@@ -274,28 +373,18 @@ template <typename T> struct ReachedNeurons {
         Neuron<T> neuron = load<T>(lane, a.states, a.anchors, a.marks, a.currents);
         PendingEvents pending = {kicked | summed, max(signed_gap(a.checks[lane], start), 0)};
         int* sums = a.arrivals + column(m.layout, lane);
-        // Checks and arrivals that cancel are no input. Four loads are in flight together.
-        for (unsigned int left = summed & ~kicked; left;) {
-            unsigned int steps[4];
-            int found[4];
-#pragma unroll
-            for (int j = 0; j < 4; ++j, left &= left - 1) {
-                steps[j] = left ? __ffs(left) - 1 : 32;
-                found[j] = left ? sums[steps[j] * ROW] : 1;
-            }
-#pragma unroll
-            for (int j = 0; j < 4; ++j)
-                if (!found[j]) pending.inputs &= ~(1u << steps[j]);
-        }
         pending.wait_until(signed_gap(neuron.anchor, start));
         const unsigned int before = neuron.anchor;
-        const bool simple = m.n_sources == 1;
-        unsigned int fired = 0;
+        const bool plain = m.n_sources < 2 && !m.may_overflow && w.steps <= STAGED_STEPS && !(neuron.marks & (CLOSED | CURRENT)) &&
+                           signed_gap(start + w.steps, neuron.anchor) <= (int)TABLE;
+        unsigned int fired = plain ? step_plain(neuron, pending, w, c, sums, summed, kicked, n_evaluated) : 0;
         for (int i = pending.next(); i < (int)w.steps; i = pending.next()) {
             ++n_evaluated;
             const int sum = summed >> i & 1 ? sums[i * ROW] : 0;
+            // Checks and arrivals that cancel are no input.
+            if (!sum && !(kicked >> i & 1)) pending.inputs &= ~(1u << i);
             State<T> adds = {T(0), c.w_syn * (T)sum};
-            if (kicked >> i & 1) adds.u = simple ? (T)a.sources[0].weight : drive.template sum<T>(w.step + i, lane);
+            if (kicked >> i & 1) adds.u = m.n_sources == 1 ? (T)a.sources[0].weight : drive.template sum<T>(w.step + i, lane);
             fired |= (unsigned int)process_event(neuron, pending, i, start, c, &smem.cached, adds) << i;
         }
         if (pending.non_finite) record_non_finite(a.counters, w, __ffs(pending.non_finite) - 1, lane);

@@ -103,7 +103,7 @@ use leaky::LeakyUnits;
 use lif::LifNeurons;
 use neuron_model::DeviceNeurons;
 pub use predict::predict;
-use reached::{MAX_EVENTS_REACHED, reached_blocks};
+use reached::{MAX_EVENTS_REACHED, blocks_for, reached_blocks};
 pub use sizes::{BufferSizes, PersistentMode, Tuning};
 use sizes::{MAX_GRAPH_WINDOWS, MAX_REACHED_BLOCKS};
 use std::sync::Arc;
@@ -293,8 +293,8 @@ impl<T: Real> CudaSim<T> {
         let supports_persistent = self.memory.supports_persistent(self.neurons.spec().persistent_sources);
         let can_persist = self.window == self.sizes.window && !is_listed && supports_persistent;
         let persistent = self.persistent.filter(|_| can_persist);
-        let is_quiet = self.events_per_window <= MAX_EVENTS_REACHED;
-        let reached = self.reached.filter(|_| !is_listed && self.memory.n_traced == 0 && is_quiet);
+        let can_reach = !is_listed && self.memory.n_traced == 0 && self.events_per_window <= MAX_EVENTS_REACHED;
+        let reached = self.reached.filter(|_| can_reach).map(|blocks| blocks_for(blocks, self.events_per_window));
         let is_one_launch = reached.is_some() || persistent.is_some();
         let most = match self.tuning.graph {
             _ if reached.is_some() => MAX_GRAPH_WINDOWS,
