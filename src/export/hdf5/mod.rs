@@ -1,5 +1,5 @@
 //! Writes HDF5 files without a library: groups, attributes, and datasets that grow row by row and keep one chunk in memory each.
-//! Several datasets grow at a time. `HDF5 File Format Specification Version 3.0` describes the structures: superblock of version
+//! Several datasets grow at a time, and are read back while they grow. `HDF5 File Format Specification Version 3.0` describes the structures: superblock of version
 //! 2, object headers of version 2 with links as messages, chunks found by a version 1 B-tree, without filters. HDF5 reads them since
 //! version 1.8.
 //!
@@ -8,6 +8,7 @@
 
 mod checksum;
 mod chunks;
+mod read_back;
 mod types;
 
 use checksum::lookup3;
@@ -70,6 +71,7 @@ mod message {
     pub const LAYOUT: u8 = 0x08;
     pub const GROUP_INFO: u8 = 0x0a;
     pub const ATTRIBUTE: u8 = 0x0c;
+    pub const REFERENCE_COUNT: u8 = 0x16;
 }
 
 /// Address of a group or a dataset.
@@ -132,7 +134,8 @@ impl Writer {
         layout.extend_from_slice(&index.unwrap_or(BTREE_NONE).to_le_bytes());
         chunk.iter().for_each(|n| layout.extend_from_slice(&(*n as u32).to_le_bytes()));
         layout.extend_from_slice(&T::datatype().n_bytes.to_le_bytes());
-        self.dataset(&T::datatype(), &[&[dataset.n], &dataset.row[..]].concat(), layout, attributes)
+        let shape = [&[dataset.n], &dataset.row[..]].concat();
+        self.dataset(&T::datatype(), &shape, layout, (attributes, dataset.n_links))
     }
 
     /// Writes a one-dimensional dataset of numbers. Fails if the file cannot be written.
@@ -159,7 +162,7 @@ impl Writer {
         }
         let address = if references.is_empty() { NONE } else { self.append(&references)?.to_le_bytes() };
         let layout = [&[3, 1], &address[..], &(references.len() as u64).to_le_bytes()].concat();
-        self.dataset(&Datatype::long_text(), &[texts.len() as u64], layout, &[])
+        self.dataset(&Datatype::long_text(), &[texts.len() as u64], layout, (&[], 1))
     }
 
     fn dataset(
@@ -167,7 +170,7 @@ impl Writer {
         datatype: &Datatype,
         shape: &[u64],
         layout: Vec<u8>,
-        attributes: &[Attribute],
+        (attributes, n_links): (&[Attribute], u32),
     ) -> io::Result<Object> {
         // Version 3, space allocated as it grows, filled only with a value that is set, and none is.
         let fill = vec![3, 0x0b];
@@ -178,6 +181,9 @@ impl Writer {
             (message::LAYOUT, layout),
         ];
         messages.extend(attributes.iter().map(|of| (message::ATTRIBUTE, of.message())));
+        if n_links > 1 {
+            messages.push((message::REFERENCE_COUNT, [&[0], &n_links.to_le_bytes()[..]].concat()));
+        }
         self.object(&messages)
     }
 
@@ -237,6 +243,8 @@ pub(super) struct Dataset<T> {
     n: u64,
     /// Addresses of the written chunks.
     chunks: Vec<u64>,
+    /// Number of names that the dataset has in groups.
+    n_links: u32,
     of: PhantomData<T>,
 }
 
@@ -245,6 +253,11 @@ impl<T: Number> Dataset<T> {
     pub fn new(row: &[u64]) -> Self {
         let row_bytes = row.iter().product::<u64>().max(1) * u64::from(T::datatype().n_bytes);
         let per_chunk = (CHUNK as u64 / row_bytes).max(1);
-        Self { row: row.to_vec(), per_chunk, bytes: vec![], n: 0, chunks: vec![], of: PhantomData }
+        Self { row: row.to_vec(), per_chunk, bytes: vec![], n: 0, chunks: vec![], n_links: 1, of: PhantomData }
+    }
+
+    /// Sets the number of names that the dataset has in groups, 1 by default.
+    pub fn linked(self, n_links: u32) -> Self {
+        Self { n_links, ..self }
     }
 }

@@ -1,8 +1,10 @@
-//! Edges: a file per edge list, sorted by source, with weights and delays. Weights and delays that are equal for all edges of a list
+//! Edges: a file per edge list, sorted by source, with weights, delays and the index groups by source and target. Weights and delays that are equal for all edges of a list
 //! are also in `edge_types.csv`; the columns stay, because libsonata reads no types of edges.
 
 use super::{
-    Attribute, TYPE_ID, Writer, create, finish,
+    Attribute, Object, TYPE_ID, Writer, create,
+    edge_index::{EdgeIndex, PLACES, by_target},
+    finish,
     hdf5::Dataset,
     nodes::{link_name, quoted},
 };
@@ -15,6 +17,9 @@ use crate::{
     sim::{EdgeList, ElementGroup, Progress, SYNAPSES},
 };
 use std::{collections::BTreeSet, fs, io, path::Path};
+
+/// Fraction of the time that the columns of a list take; the index takes the rest.
+const COLUMNS_SHARE: f32 = 0.6;
 
 /// Files and their populations, and the groups at the ends of edges.
 type Written = (Vec<(String, String)>, BTreeSet<ElementGroup>);
@@ -88,6 +93,9 @@ struct Columns {
     /// Signed numbers of synapses.
     synapses: Dataset<i32>,
     delay: Dataset<f64>,
+    by_source: EdgeIndex,
+    /// Number of edges to each target.
+    degrees: Vec<u64>,
     n: u64,
 }
 
@@ -108,10 +116,12 @@ fn list_file(
         weight: Dataset::new(&[]),
         synapses: Dataset::new(&[]),
         delay: Dataset::new(&[]),
+        by_source: EdgeIndex::new(),
+        degrees: vec![0; list.ends[1].len as usize],
         n: 0,
     };
     let counts_synapses = list.connectivity.unit == SYNAPSES;
-    each_connection(list, report, |from, to, weight, delay_secs| {
+    each_connection(list, &|fraction| report(COLUMNS_SHARE * fraction), |from, to, weight, delay_secs| {
         let c = &mut columns;
         file.push(&mut c.source, &[from.into()])?;
         file.push(&mut c.target, &[to.into()])?;
@@ -127,6 +137,8 @@ fn list_file(
         file.push(&mut c.delay, &[delay])?;
         equal_weight.add(weight);
         equal_delay.add(delay);
+        c.by_source.push(&mut file, from.into(), c.n)?;
+        c.degrees[to as usize] += 1;
         c.n += 1;
         Ok(())
     })?;
@@ -139,6 +151,8 @@ fn list_file(
     let delay = file.close(columns.delay, &[Attribute::text("units", "ms")])?;
     let properties = file.group(&[weight, ("delay".to_owned(), delay)], &[])?;
     let [from, to] = &list.ends;
+    let by_source = columns.by_source.close(&mut file, from.len.into())?;
+    let indices = indices(&mut file, by_source, (&columns.target, &columns.degrees), report)?;
     let links = [
         (
             "source_node_id".to_owned(),
@@ -152,9 +166,22 @@ fn list_file(
         ("edge_group_id".to_owned(), file.close(columns.group_id, &[])?),
         ("edge_group_index".to_owned(), file.close(columns.group_index, &[])?),
         ("0".to_owned(), properties),
+        ("indices".to_owned(), indices),
     ];
     let group = file.group(&links, &[])?;
     let edges = file.group(&[(population.to_owned(), group)], &[])?;
     finish(file, "edges", edges)?;
     Ok(EqualValues { weight: equal_weight.value(), delay: equal_delay.value() })
+}
+
+/// Writes the index by target of the columns so far, and returns the group of both indices.
+fn indices(
+    file: &mut Writer,
+    by_source: Object,
+    targets: (&Dataset<u64>, &[u64]),
+    report: &dyn Fn(f32) -> io::Result<()>,
+) -> io::Result<Object> {
+    let report = |fraction| report(COLUMNS_SHARE + (1.0 - COLUMNS_SHARE) * fraction);
+    let by_target = by_target(file, targets, PLACES, &report)?;
+    file.group(&[("source_to_target".to_owned(), by_source), ("target_to_source".to_owned(), by_target)], &[])
 }
