@@ -24,6 +24,10 @@ fn edges_of_h5py_are_read() {
     let sum: f64 = (0..30).map(|i| edges.weight(i)).sum();
     assert!((sum - 9.0).abs() < 1e-6, "{sum}, expected 9");
 
+    let indexed = fuzz_entry::weighted_sonata(&fs::read(golden("indexed.h5")).expect("a file")).expect("read");
+    let words = indexed.map(|of| of.words);
+    assert!(words.as_ref() == Some(&edges.words), "index groups of bmtk are not read");
+
     let network = data::read(&golden("counts.h5"), Tables::default(), &|_, _| true).expect("read");
     let counts = network.synapses.synapse_counts();
     assert_eq!((network.neurons.len, counts.n_synapses), (8, 90));

@@ -1,9 +1,11 @@
-"""Writes the SONATA files of this folder: `python make.py`, with h5py 3.16.0 and numpy 2.4.6."""
+"""Writes the SONATA files of this folder: `python make.py`, with h5py 3.16.0, numpy 2.4.6 and bmtk 1.2.0."""
 
+import shutil
 from pathlib import Path
 
 import h5py
 import numpy as np
+from bmtk.builder.index_builders import create_index_in_memory
 
 N = 30
 index = np.arange(N)
@@ -34,6 +36,9 @@ def edges(name, libver, properties, **layout):
 
 edges("packed.h5", "earliest", {"syn_weight": weights, "delay": delays}, chunks=(16,), compression="gzip", shuffle=True)
 edges("counts.h5", "latest", {"nsyns": counts})
+shutil.copy("packed.h5", "indexed.h5")
+for end in ("source", "target"):
+    create_index_in_memory("indexed.h5", "edges/E_to_I", end)
 
 
 def nodes(name, population, type_ids):
