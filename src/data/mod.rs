@@ -54,7 +54,7 @@ pub use csr::Csr;
 pub use csv_text::csv_text;
 pub use limited::{read_at_most, read_text_at_most};
 pub use memory::{Budget, text_bytes};
-pub use messages::{counted, group_digits};
+pub use messages::{counted, group_digits, truncated_to};
 pub use messages::{io_reason, list_columns};
 pub use read::{Tables, read};
 

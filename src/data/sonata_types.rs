@@ -93,6 +93,14 @@ impl TypeTable {
         rows.map(|row| row.cells[at].clone()).filter(|cell| !cell.is_empty()).collect()
     }
 
+    /// Returns the cell that all of some types have in a column; `None` if cells differ or are empty, or there is no such column.
+    pub fn common_cell(&self, ids: &BTreeSet<u64>, column: &str) -> Option<&str> {
+        let at = self.names.iter().position(|name| name == column)?;
+        let mut rows = self.rows.iter().filter(|row| row.id.parse().is_ok_and(|id| ids.contains(&id)));
+        let cell = &rows.next()?.cells[at];
+        (!cell.is_empty() && rows.all(|row| row.cells[at] == *cell)).then_some(cell)
+    }
+
     /// Returns the numbers of a column; `None` if there is no such column or it is empty. Fails if an id or a cell is not a number.
     pub fn numbers(&self, column: &str) -> Result<Option<TypeNumbers>, DataError> {
         let Some(at) = self.names.iter().position(|name| name == column) else { return Ok(None) };

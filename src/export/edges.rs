@@ -4,15 +4,15 @@
 //!
 //! A run folder holds no connections, so they are made again from its project and seed. Weights of plastic projections are those of
 //! the last checkpoint, or those at step 0 if the run has none. Rows are read one presynaptic neuron at a time, and no simulation is
-//! started: the required memory is that of the input files and of a row group; for a fixed in-degree that of one projection; and for
-//! learned weights also that of the checkpoint.
+//! started: the required memory is that of the input files and of a row group; for a fixed in-degree that of one projection; for
+//! learned weights also that of the checkpoint; and for SONATA that of an index by target, as `sonata/edge_index.rs` describes.
 
 use super::{checkpoint::last_snapshot, file_names::FileNames, output::Outputs, parquet::column, trial::at};
 use crate::{
     data::edge_columns::{DELAY_MS, POST, PRE, WEIGHT, WEIGHT_EXPONENT, WEIGHT_UNIT},
     kinds::Prepared,
     project::{RunFolder, read_meter::ReadMeter},
-    sim::{Connectivity, EdgeList, ElementSet, Progress, SYNAPSES, SimError, Snapshot},
+    sim::{CellModel, Connectivity, EdgeList, ElementSet, Progress, SYNAPSES, SimError, Snapshot},
 };
 use parquet::{
     basic::Compression,
@@ -65,6 +65,8 @@ pub(super) struct Network {
     elements: Option<Arc<ElementSet>>,
     /// Names of the edge lists.
     lists: Vec<String>,
+    /// Neuron models of the elements.
+    pub cell_models: Vec<CellModel>,
     /// State of the last checkpoint; `None` without checkpoints.
     state: Option<Snapshot>,
 }
@@ -77,7 +79,8 @@ impl Network {
         let prepared = project.model.prepare(&run.build_context(&project), progress).map_err(from_sim)?;
         let has_checkpoint = !run.manifest.checkpoints.is_empty();
         let state = has_checkpoint.then(|| last_snapshot(run, meter)).transpose()?.map(|(_, state)| state);
-        Ok(Self { elements: prepared.elements(), lists: project.model.edge_lists(), prepared, state })
+        let (lists, cell_models) = (project.model.edge_lists(), project.model.cell_models());
+        Ok(Self { elements: prepared.elements(), lists, cell_models, prepared, state })
     }
 
     /// Returns the elements; `None` if the kind has no table of them.

@@ -4,7 +4,7 @@ use crate::{
     gpu::ModuleSpec,
     params::{Change, ParamWarning, Params},
     sim::{
-        ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, FileValues, GraphForecast,
+        ActionSpec, Bench, BuildContext, CellModel, Device, DeviceKind, Exactness, Example, FileValues, GraphForecast,
         HuggingFaceModel, ImportedNetwork, Kind, MemoryReport, Preset, ProbeId, ProbeSpec, Progress, RequestSpec,
         RooflineWork, Semantics, ShareLevel, SimError, Simulation, Snapshot, StepCount, Template, TimeBase,
     },
@@ -127,6 +127,9 @@ macro_rules! kinds {
                 } )*
                 Err(SimError::Input("no kind reads circuits".to_owned()))
             }
+
+            /// Returns the neuron models of the elements with the values of their parameters; empty for kinds without neurons.
+            pub fn cell_models(&self) -> Vec<CellModel> { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::cell_models(p), )* } }
 
             /// Names of the edge lists of the connections; empty without connections.
             pub fn edge_lists(&self) -> Vec<String> { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::edge_lists(p), )* } }

@@ -1,9 +1,9 @@
 //! Contract of a simulation kind, and its build context.
 
 use super::{
-    ActionSpec, Bench, EdgeList, ElementSet, Exactness, Example, FileValues, GraphForecast, HuggingFaceModel,
-    ImportedNetwork, KernelChoices, MemoryReport, ProbeId, ProbeSpec, RequestSpec, Semantics, SimError, Simulation,
-    Snapshot, StepCount, Tap, TimeBase, Trial,
+    ActionSpec, Bench, CellModel, EdgeList, ElementSet, Exactness, Example, FileValues, GraphForecast,
+    HuggingFaceModel, ImportedNetwork, KernelChoices, MemoryReport, ProbeId, ProbeSpec, RequestSpec, Semantics,
+    SimError, Simulation, Snapshot, StepCount, Tap, TimeBase, Trial,
 };
 use crate::{
     gpu::{Gpu, GpuError, ModuleSpec},
@@ -299,6 +299,11 @@ pub trait Kind {
     fn of_circuit(path: &Path) -> Option<Result<ImportedNetwork<Self::Params>, SimError>> {
         let _ = path;
         None
+    }
+    /// Returns the neuron models of the elements with the values of their parameters; empty for kinds without neurons.
+    fn cell_models(params: &Self::Params) -> Vec<CellModel> {
+        let _ = params;
+        vec![]
     }
     /// Returns the names of the edge lists of the connections: one per projection, or one empty name for all connections of a
     /// network; empty without connections.

@@ -5,6 +5,7 @@
 pub mod action;
 pub mod bench;
 pub mod buffers;
+mod cell_model;
 pub mod connectivity;
 pub mod element;
 mod exactness;
@@ -40,6 +41,7 @@ pub use crate::num::digits::group_digits;
 pub use action::{Action, ActionSpec, ActionUndo, ElementState};
 pub use bench::{Bench, BenchOptions, BenchRow, TorchCase};
 pub use buffers::Buffers;
+pub use cell_model::CellModel;
 pub use connectivity::{Connection, ConnectionSource, Connectivity, EdgeList, ElementGroup, SYNAPSES};
 pub use element::{Column, ElementSet, MotionFields};
 pub use exactness::Exactness;

@@ -2,6 +2,7 @@
 
 mod archives;
 mod capsule;
+mod cell_models;
 mod checkpoints;
 mod circuits;
 mod damage;

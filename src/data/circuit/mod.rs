@@ -1,16 +1,18 @@
 //! SONATA circuits: the populations of nodes and edges that a `circuit_config.json` names, or the `simulation_config.json` of a
 //! run of it.
 //!
-//! [`CircuitFiles::read`] reads the configuration, [`CircuitFiles::open`] the sizes and names in the files of nodes and edges. The
-//! edges themselves are read by the readers of edge lists.
+//! [`CircuitFiles::read`] reads the configuration, [`CircuitFiles::open`] the sizes and names in the files of nodes and edges, and the
+//! parameters of neuron models. The edges themselves are read by the readers of edge lists.
 
 mod item;
 mod manifest;
+mod model_file;
 mod populations;
 
 use super::{DataError, read_text_at_most};
 use item::Item;
 use manifest::Manifest;
+pub use model_file::ModelFile;
 pub use populations::{Circuit, EdgePopulation, NodePopulation};
 use serde_json::Value;
 use std::path::{Component, Path, PathBuf};
@@ -28,6 +30,8 @@ pub struct CircuitFiles {
     pub path: PathBuf,
     nodes: Vec<ListedFile>,
     edges: Vec<ListedFile>,
+    /// Folder of the parameters of neuron models: `components.point_neuron_models_dir`, or that of the configuration.
+    models: PathBuf,
     pub run: CircuitRun,
     /// Sentences about parts of the configuration that are not read.
     pub notes: Vec<String>,
@@ -95,7 +99,11 @@ impl CircuitFiles {
         if nodes.is_empty() {
             return Err(networks.error("it lists no files of nodes: \"nodes\" is missing or empty"));
         }
-        Ok(Self { path: path.to_owned(), nodes, edges, run: CircuitRun::default(), notes: vec![] })
+        let components = root.get("components")?;
+        let models = components.map(|of| of.get("point_neuron_models_dir")).transpose()?.flatten();
+        let models = models.map(|item| manifest.path(&item)).transpose()?;
+        let models = models.unwrap_or_else(|| path.parent().unwrap_or(Path::new(".")).to_owned());
+        Ok(Self { path: path.to_owned(), nodes, edges, models, run: CircuitRun::default(), notes: vec![] })
     }
 
     /// Takes duration, time step and seed of a simulation, and notes what is not read.
@@ -134,7 +142,11 @@ impl CircuitFiles {
             let files = list.iter().flat_map(|one| std::iter::once(&one.file).chain(&one.types));
             files.map(|file| (kind, file.clone())).collect()
         };
-        let all = [vec![("Circuit", self.path.clone())], of("Nodes", &self.nodes), of("Edges", &self.edges)].concat();
+        let mut all =
+            [vec![("Circuit", self.path.clone())], of("Nodes", &self.nodes), of("Edges", &self.edges)].concat();
+        if self.models.is_dir() && self.models.as_path() != self.path.parent().unwrap_or(Path::new("")) {
+            all.push(("Neuron models", self.models.clone()));
+        }
         let is_outside = |file: &Path| {
             let file = real(file);
             !file.starts_with(&inside) && !file.starts_with(&typed)

@@ -1,6 +1,6 @@
 //! Populations of a circuit: sizes, names and columns, from the files of nodes and edges. Edges are not read.
 
-use super::{CircuitFiles, CircuitRun, ListedFile};
+use super::{CircuitFiles, CircuitRun, ListedFile, ModelFile};
 use crate::data::{
     DataError, MAX_NEURONS,
     edge_columns::WEIGHT_UNIT,
@@ -47,6 +47,10 @@ pub struct NodePopulation {
     pub templates: BTreeSet<String>,
     /// Whether a node type names a file of model parameters.
     pub has_dynamics: bool,
+    /// Parameters of the model that all its node types have; `None` if the types or the folder of models have no such file.
+    pub model_file: Option<ModelFile>,
+    /// Potentials at step 0 that all its node types have, a number or distribution in the column `v_start` of exports, with the table.
+    pub v_start: Option<(PathBuf, String)>,
 }
 
 /// Population of edges, with the names of the populations of nodes at its ends.
@@ -69,10 +73,10 @@ impl CircuitFiles {
     /// Fails with the file if one is missing or damaged, a listed population is not in its file, a name is not unique, or an end of
     /// edges is no population of the circuit.
     pub fn open(self) -> Result<Circuit, DataError> {
-        let Self { path, nodes, edges, run, mut notes } = self;
+        let Self { path, nodes, edges, models, run, mut notes } = self;
         let mut all: Vec<NodePopulation> = vec![];
         for listed in &nodes {
-            let mut of_file = nodes_of(listed)?;
+            let mut of_file = nodes_of(listed, &models)?;
             of_file.sort_by_key(|population| population.first_type);
             if let Some(twice) = of_file.iter().find(|one| all.iter().any(|known| known.name == one.name)) {
                 let what = format!(
@@ -116,7 +120,7 @@ fn of_type<'a>(listed: &'a ListedFile, name: &str) -> &'a str {
     listed.populations.iter().find(|(known, _)| known == name).map_or("", |(_, of)| of)
 }
 
-fn nodes_of(listed: &ListedFile) -> Result<Vec<NodePopulation>, DataError> {
+fn nodes_of(listed: &ListedFile, models: &Path) -> Result<Vec<NodePopulation>, DataError> {
     let file = Hdf5File::open(&listed.file)?;
     let path = listed.types.clone().or_else(|| TypeOf::Node.beside(&listed.file));
     let table = path.map(|path| TypeTable::read(&path, TypeOf::Node)).transpose()?;
@@ -135,11 +139,17 @@ fn nodes_of(listed: &ListedFile) -> Result<Vec<NodePopulation>, DataError> {
             }
         }
         let cells = |column: &str| table.as_ref().map(|table| table.cells_of(&ids, column)).unwrap_or_default();
-        let models = cells("model_type");
+        let of_types = cells("model_type");
+        let table = table.as_ref();
+        let v_start = |of: &TypeTable| Some((of.path.clone(), of.common_cell(&ids, "v_start")?.to_owned()));
+        let v_start = table.and_then(v_start);
+        let model_file = table.map(|table| ModelFile::of_types(table, &ids, models)).transpose()?.flatten();
         Ok(NodePopulation {
-            is_virtual: of_type(listed, &name) == "virtual" || models.iter().eq(["virtual"]),
+            is_virtual: of_type(listed, &name) == "virtual" || of_types.iter().eq(["virtual"]),
             templates: cells("model_template"),
             has_dynamics: !cells("dynamics_params").is_empty(),
+            model_file,
+            v_start,
             first_type: ids.first().copied().unwrap_or(u64::MAX),
             file: listed.file.clone(),
             name,

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `circuit_config.json`, `simulation_config.json` | the files below, duration, time step, seed |
 //! | `nodes.h5`, `node_types.csv` | a population per group of elements, with ids, positions in µm and categories |
+//! | `node_type.100.json`, … | parameters of the neuron model of a node type: names and units of NEST (pF, ms, mV, pA), or texts with units |
 //! | `edges.h5`, `edges.E-I.h5`, …; `edge_types.csv` | a population per edge list: weights and delays in ms, index groups by source and target, those that all edges of a list have also per type; [`read`](crate::data::read) reads these files |
 //! | `spikes.h5` | times in ms and elements, by time; `spikes.3.h5` for trial 3 |
 //! | `NAME.h5` | reports: fields, and series over elements, with samples at equal distances |
@@ -82,7 +83,7 @@ pub(super) fn write(
     let network = Network::make(run, (progress, meter))?;
     let (edge_files, ends) = edges::write(&folder, &network, progress)?;
     let target = Target { folder, groups: nodes::groups(network.elements(), ends) };
-    nodes::write(&target, network.elements(), &run.manifest.kind)?;
+    nodes::write(&target, &network, &run.manifest.kind)?;
     let (mut spike_files, mut reports) = (vec![], Map::new());
     for trial in trials {
         let number = trial.run.trial.map_or_else(String::new, |k| format!(".{k}"));
@@ -124,7 +125,10 @@ fn circuit(target: &Target, edge_files: &[(String, String)]) -> io::Result<()> {
         })
     });
     let networks = json!({ "nodes": [nodes], "edges": edges.collect::<Vec<_>>() });
-    let circuit = json!({ "version": 2.4, "manifest": { "$BASE_DIR": "." }, "networks": networks });
+    let components = json!({ "point_neuron_models_dir": "$BASE_DIR" });
+    let circuit = json!({
+        "version": 2.4, "manifest": { "$BASE_DIR": "." }, "components": components, "networks": networks,
+    });
     write_json(&target.folder.join("circuit_config.json"), &circuit)
 }
 

@@ -1,10 +1,11 @@
 //! Nodes: the groups of elements of a network with their properties.
 
-use super::{Links, Object, TYPE_ID, Target, Writer, create, finish, hdf5::Number};
+use super::{Links, Object, TYPE_ID, Target, Writer, create, finish, hdf5::Number, write_json};
 use crate::{
-    export::trial::at,
-    sim::{Column, ElementGroup, ElementSet},
+    export::{edges::Network, trial::at},
+    sim::{CellModel, Column, ElementGroup, ElementSet},
 };
+use serde_json::Value;
 use std::{collections::BTreeSet, fs, io, ops::Range};
 
 /// Axes of positions.
@@ -44,8 +45,9 @@ fn gap(set: Option<&ElementSet>, range: Range<u32>) -> Vec<ElementGroup> {
     groups
 }
 
-/// Writes `nodes.h5` and `node_types.csv`. Fails if a file cannot be written.
-pub(super) fn write(target: &Target, set: Option<&ElementSet>, kind: &str) -> io::Result<()> {
+/// Writes `nodes.h5`, `node_types.csv` and the parameters of the neuron models. Fails if a file cannot be written.
+pub(super) fn write(target: &Target, network: &Network, kind: &str) -> io::Result<()> {
+    let set = network.elements();
     let mut file = create(&target.folder, "nodes.h5")?;
     let mut populations = Links::new();
     for (i, group) in target.groups.iter().enumerate() {
@@ -53,12 +55,27 @@ pub(super) fn write(target: &Target, set: Option<&ElementSet>, kind: &str) -> io
     }
     let nodes = file.group(&populations, &[])?;
     finish(file, "nodes", nodes)?;
-    let row = |(i, group): (usize, &ElementGroup)| {
-        format!("{} {} point_neuron neuropil:{kind}\n", type_id(i), quoted(&group.name))
-    };
-    let rows: String = target.groups.iter().enumerate().map(row).collect();
+    let mut table = "node_type_id pop_name model_type model_template dynamics_params v_start\n".to_owned();
+    for (i, group) in target.groups.iter().enumerate() {
+        let [template, parameters, v_start] = match model_of(&network.cell_models, group) {
+            Some(model) => {
+                let name = format!("node_type.{}.json", type_id(i));
+                write_json(&target.folder.join(&name), &Value::Object(model.values.clone()))?;
+                [model.template.clone(), name, model.v_start.as_deref().map_or("NULL".to_owned(), quoted)]
+            }
+            None => [format!("neuropil:{kind}"), "NULL".to_owned(), "NULL".to_owned()],
+        };
+        let name = quoted(&group.name);
+        table += &format!("{} {name} point_neuron {template} {parameters} {v_start}\n", type_id(i));
+    }
     let path = target.folder.join("node_types.csv");
-    fs::write(&path, format!("node_type_id pop_name model_type model_template\n{rows}")).map_err(at(&path))
+    fs::write(&path, table).map_err(at(&path))
+}
+
+/// Returns the neuron model of a group; `None` if it has none.
+fn model_of<'a>(models: &'a [CellModel], group: &ElementGroup) -> Option<&'a CellModel> {
+    let is_of = |model: &&CellModel| model.population.as_deref().is_none_or(|name| link_name(name) == group.name);
+    models.iter().find(is_of)
 }
 
 /// Quotes a cell of a table that is separated by spaces, if necessary.

@@ -1,6 +1,7 @@
 //! Network of a SONATA circuit: populations and projections from files, or a network of synapse counts.
 
 use super::{
+    cell_models,
     general::{ConnectionRule, Cuba, FromFile, PointNeuron, Population, Projection, PscExp},
     params::{Params, Source},
 };
@@ -19,7 +20,8 @@ const DURATIONS_MS: std::ops::RangeInclusive<f64> = 0.0..=1e12;
 const NAMED: usize = 6;
 
 /// Reads the configuration of a circuit or of a simulation. Numbers of synapses within one population make a network from files;
-/// other circuits are networks from rules with one projection per population of edges.
+/// other circuits are networks from rules with one projection per population of edges. Neurons have the parameters that the circuit
+/// names.
 ///
 /// # Errors
 /// Fails with the file and the place if the configuration or a file that it names is damaged, or no population has dynamics.
@@ -42,8 +44,8 @@ pub fn read(path: &Path) -> Result<ImportedNetwork<Params>, SimError> {
     };
     let edges: Vec<&EdgePopulation> = circuit.edges.iter().filter(is_taken).collect();
     let mut params = match (&nodes[..], &edges[..]) {
-        ([node], [edges]) if edges.counts_synapses => of_counts(node, edges),
-        _ => of_rules(&nodes, &edges, &mut notes),
+        ([node], [edges]) if edges.counts_synapses => of_counts(node, edges, &mut notes)?,
+        _ => of_rules(&nodes, &edges, &mut notes)?,
     };
     let within = |value: f64, range: std::ops::RangeInclusive<f64>, what: &str| {
         let error = || {
@@ -83,37 +85,37 @@ fn has_dynamics(node: &NodePopulation, notes: &mut Vec<String>) -> bool {
     !node.is_virtual && node.n > 0
 }
 
-fn of_counts(node: &NodePopulation, edges: &EdgePopulation) -> Params {
+fn of_counts(node: &NodePopulation, edges: &EdgePopulation, notes: &mut Vec<String>) -> Result<Params, SimError> {
     let mut params = Params::default();
     params.network.source = Source::Files;
     params.network.path = text(&edges.file);
     params.network.neurons = text(&node.file);
-    params
+    cell_models::read_counts(&mut params, node, notes)?;
+    Ok(params)
 }
 
-fn of_rules(nodes: &[&NodePopulation], edges: &[&EdgePopulation], notes: &mut Vec<String>) -> Params {
+fn of_rules(nodes: &[&NodePopulation], edges: &[&EdgePopulation], notes: &mut Vec<String>) -> Result<Params, SimError> {
     let mut params = Params::default();
     params.network.source = Source::Rules;
     "population".clone_into(&mut params.measure.group_by);
     params.populations = nodes.iter().map(|node| population(node, edges, notes)).collect();
     params.projections = edges.iter().map(|edges| projection(edges, notes)).collect();
-    params
+    for (i, node) in nodes.iter().enumerate().filter(|(_, node)| model_of(node).is_some()) {
+        cell_models::read_population(&mut params, i, node, notes)?;
+    }
+    Ok(params)
 }
 
 fn population(node: &NodePopulation, edges: &[&EdgePopulation], notes: &mut Vec<String>) -> Population {
     let unit = edges.iter().find(|edges| edges.target == node.name).and_then(|edges| edges.unit.as_deref());
-    let template = match node.templates.len() {
-        1 => node.templates.first().map_or("", |only| only.rsplit(':').next().unwrap_or("")),
-        _ => "",
-    };
-    let known = model_titled(template);
+    let known = model_of(node);
     let is_known = known.is_some();
     let of_unit = || match unit {
         Some("mV") => PointNeuron::Cuba(Cuba::default()),
         _ => PointNeuron::IafPscExp(PscExp::default()),
     };
     let model = known.unwrap_or_else(of_unit);
-    if !is_known || node.has_dynamics {
+    if !is_known || node.has_dynamics && node.model_file.is_none() {
         let named: Vec<&str> = node.templates.iter().take(NAMED).map(String::as_str).collect();
         let of_file = match (named.is_empty(), node.templates.len() > NAMED) {
             (true, _) => "no model".to_owned(),
@@ -128,6 +130,13 @@ fn population(node: &NodePopulation, edges: &[&EdgePopulation], notes: &mut Vec<
     Population { name: node.name.clone(), size: node.n.into(), model, ..Population::default() }
 }
 
+/// Returns the neuron model that all node types of a population name, with default values; `None` if they name none, several or an
+/// unknown one.
+fn model_of(node: &NodePopulation) -> Option<PointNeuron> {
+    let only = node.templates.first().filter(|_| node.templates.len() == 1)?;
+    model_titled(only.rsplit(':').next()?)
+}
+
 /// Returns the neuron model with a title, which is the name that NEST gives it, with default values; `None` if there is none.
 fn model_titled(title: &str) -> Option<PointNeuron> {
     let variants = PointNeuron::TYPE.variants();
@@ -135,7 +144,8 @@ fn model_titled(title: &str) -> Option<PointNeuron> {
     PointNeuron::from_value(&Value::Variant(at as u16, (variants[at].defaults)()))
 }
 
-fn title_of(model: &PointNeuron) -> &'static str {
+/// Returns the title of a neuron model.
+pub(super) fn title_of(model: &PointNeuron) -> &'static str {
     match model.to_value() {
         Value::Variant(at, _) => PointNeuron::TYPE.variants()[usize::from(at)].choice.title,
         _ => "",

@@ -1,7 +1,7 @@
 //! Spiking networks as a [`Kind`].
 
 use super::{
-    circuit,
+    cell_models, circuit,
     cpu::{CpuSim, leaky::LeakySim},
     cuda::{self, CudaSim},
     edge_lists,
@@ -28,9 +28,9 @@ use crate::{
     gpu::{Gpu, ModuleSpec},
     params::ParamWarning,
     sim::{
-        ActionSpec, Bench, BuildContext, Device, DeviceKind, EdgeList, ElementSet, Exactness, Example, GraphForecast,
-        ImportedNetwork, Kind, MemoryReport, Preset, ProbeId, ProbeSpec, Progress, RequestSpec, RooflineWork,
-        Semantics, SimError, Simulation, Snapshot, StartRequest, StepCount, Tap, Template, TimeBase,
+        ActionSpec, Bench, BuildContext, CellModel, Device, DeviceKind, EdgeList, ElementSet, Exactness, Example,
+        GraphForecast, ImportedNetwork, Kind, MemoryReport, Preset, ProbeId, ProbeSpec, Progress, RequestSpec,
+        RooflineWork, Semantics, SimError, Simulation, Snapshot, StartRequest, StepCount, Tap, Template, TimeBase,
     },
 };
 use std::{path::Path, sync::Arc};
@@ -154,6 +154,10 @@ impl Kind for SpikingKind {
 
     fn of_circuit(path: &Path) -> Option<Result<ImportedNetwork<Params>, SimError>> {
         Some(circuit::read(path))
+    }
+
+    fn cell_models(params: &Params) -> Vec<CellModel> {
+        cell_models::of(params)
     }
 
     fn edge_lists(params: &Params) -> Vec<String> {

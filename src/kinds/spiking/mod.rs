@@ -24,7 +24,7 @@
 //! | [`constants`] | conversion of user units to constants and propagators |
 //! | [`leaky`] | definition of the second model's step, bit for bit |
 //! | [`setup`] | neurons and connectivity from files or generators |
-//! | `circuit` | networks of SONATA circuits |
+//! | `circuit`, `cell_models` | networks of SONATA circuits, and parameters of their neurons |
 //! | `rewiring` | null wirings of a network |
 //! | [`select`] | targets: queries and lists |
 //! | [`stimuli`], `pattern_stimulus` | stimuli and silencing over time |
@@ -44,6 +44,7 @@
 pub mod actions;
 pub mod bench;
 pub mod bin;
+mod cell_models;
 mod circuit;
 pub mod constants;
 pub mod cpu;
