@@ -3,6 +3,7 @@
 Run by `.ci/interop`, which installs the programs.
 """
 
+import csv
 import json
 import os
 import re
@@ -15,7 +16,9 @@ from pathlib import Path
 warnings.filterwarnings("ignore")
 
 import libsonata
+import h5py
 import numpy as np
+from bmtk.utils import sonata
 from bmtk.utils.reports.spike_trains import SpikeTrains
 from hdmf_zarr import NWBZarrIO
 from nwbinspector import inspect_nwbfile_object
@@ -41,6 +44,8 @@ RUNS = [
     ("evolution", "evolution-nano", ["--duration", "1generations"]),
     ("synaptic", "synaptic-nano16", ["--duration", "3steps"]),
 ]
+# bmtk reads whole columns of a file when it opens the file.
+MOST_IN_BMTK = 1_000_000
 compared = {}
 
 
@@ -197,7 +202,13 @@ def check_sonata(name, folder, path):
         weight = "nsyns" if "nsyns" in opened.attribute_names else "syn_weight"
         weights, delays = opened.get_attribute(weight, every), opened.get_attribute("delay", every)
         assert len(weights) == len(delays) == opened.size and np.isfinite(weights).all()
-        compare_edges(name, population, edges, opened.source_nodes(every), opened.target_nodes(every), weights, delays)
+        source, target = opened.source_nodes(every), opened.target_nodes(every)
+        compare_edges(name, population, edges, source, target, weights, delays)
+        file = path / ("edges.h5" if (path / "edges.h5").exists() else f"edges.{population}.h5")
+        check_indices(file, opened, (sizes[opened.source], sizes[opened.target]), source, target)
+        if opened.size < MOST_IN_BMTK:
+            check_bmtk_edges(file, population, sizes[opened.target], source, target, (weight, weights))
+    check_models(path, circuit)
     libsonata.SimulationConfig.from_file(str(path / "simulation_config.json"))
     groups = groups_of(path, sizes)
     for trial in trials(folder):
@@ -228,6 +239,56 @@ def check_sonata(name, folder, path):
                     equal("sonata reports: data", frame.data, values)
                     assert np.allclose(frame.times, times(steps, step * 1e3))
                 count("sonata reports", found)
+
+
+def drawn(size, n):
+    return np.random.default_rng(size).choice(size, min(size, n), replace=False).astype("u8")
+
+
+def edges_of(ends, nodes):
+    """Returns the edges at each of some nodes, ascending; `ends` is the node of each edge."""
+    order = np.argsort(ends, kind="stable")
+    first, last = (np.searchsorted(ends, nodes, side, sorter=order) for side in ("left", "right"))
+    return [order[a:b] for a, b in zip(first, last)]
+
+
+def check_indices(file, opened, sizes, source, target):
+    """Compares the edges that libsonata finds from and to 200 drawn nodes with the columns of the edges."""
+    for read, size, ends in ((opened.efferent_edges, sizes[0], source), (opened.afferent_edges, sizes[1], target)):
+        nodes = drawn(size, 200)
+        for node, expected in zip(nodes, edges_of(ends, nodes)):
+            equal("sonata indices: edges", read([node]).flatten(), expected)
+    for group, size in (("source_to_target", sizes[0]), ("target_to_source", sizes[1])):
+        with h5py.File(file) as opened_file:
+            index = opened_file[f"edges/{opened.name}/indices/{group}"]
+            assert index["node_id_to_ranges"] == index["node_id_to_range"]
+            assert index["node_id_to_ranges"].shape == (size, 2)
+            assert h5py.h5o.get_info(index["node_id_to_ranges"].id).rc == 2, "two names of one dataset"
+
+
+def check_bmtk_edges(file, population, n_targets, source, target, weights):
+    """Compares the edges that bmtk finds to 20 drawn nodes with the columns of the edges."""
+    opened = sonata.File(str(file), str(file.parent / "edge_types.csv")).edges[population]
+    name, weights = weights
+    nodes = drawn(n_targets, 20)
+    for node, expected in zip(nodes, edges_of(target, nodes)):
+        found = list(opened.get_target(int(node)))
+        equal("bmtk edges: source", [edge.source_node_id for edge in found], source[expected])
+        equal("bmtk edges: target", [edge.target_node_id for edge in found], target[expected])
+        equal("bmtk edges: weight", [float(edge[name]) for edge in found], np.asarray(weights[expected], "f8"))
+    found = list(opened.get_targets([int(node) for node in nodes[:3]]))
+    assert len(found) == sum(np.count_nonzero(target == node) for node in nodes[:3])
+
+
+def check_models(path, circuit):
+    """Reads the parameters of the neuron models from the folder that the circuit names; those of NEST are numbers."""
+    folder = path / json.loads(circuit.expanded_json)["components"]["point_neuron_models_dir"]
+    with open(path / "node_types.csv") as table:
+        for row in csv.DictReader(table, delimiter=" "):
+            values = json.loads((folder / row["dynamics_params"]).read_text())
+            of_nest = row["model_template"].startswith("nest:")
+            assert values and (not of_nest or all(isinstance(value, (int, float)) for value in values.values())), row
+            count("sonata parameters", len(values))
 
 
 def check_neo(folder):
