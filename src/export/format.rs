@@ -109,7 +109,8 @@ impl Format {
             }
             Self::Sonata => {
                 "SONATA: a folder with nodes, edges, spikes and reports in HDF5 and the files of their types, which libsonata reads; \
-                 connections are made again from the project"
+                 connections are made again from the project, with index groups by source and target; parameters of neurons are in \
+                 dynamics_params, by the names of NEST where its model is the same"
             }
         }
     }
