@@ -4,16 +4,18 @@
 
 namespace spiking {
 
-// Applies changed stimuli between two steps; neurons whose current changes are re-anchored.
+// Applies changed stimuli between two steps; neurons whose current changes are re-anchored. Without `has_currents` there are none,
+// and no memory for them.
 template <typename T>
-__device__ inline void apply_stimuli(const Model& m, const void* propagators, unsigned int completed, const unsigned int* new_marks,
+__device__ inline void apply_stimuli(const Model& m, const void* propagators, unsigned int completed, bool has_currents,
+                             const unsigned int* new_marks,
                              const void* new_currents, unsigned int* marks, void* currents, void* states,
                              unsigned int* anchors, unsigned int* checks, unsigned int* wakes) {
     const unsigned int lane = thread_index();
     if (lane >= m.n) return;
     T* all = static_cast<T*>(currents);
-    const T wanted = static_cast<const T*>(new_currents)[lane];
-    if (wanted != all[lane]) {
+    const T wanted = has_currents ? static_cast<const T*>(new_currents)[lane] : T(0);
+    if (has_currents && wanted != all[lane]) {
         Neuron<T> neuron = load<T>(lane, states, anchors, marks, currents);
         neuron.anchor_at(completed, Constants<T>(m, propagators));
         store(lane, neuron, states, anchors);

@@ -171,13 +171,13 @@ extern "C" __global__ void sort_spikes(const Model* __restrict__ model, const Wi
 }
 
 extern "C" __global__ void apply_stimuli(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,
-                                 unsigned int completed, const unsigned int* __restrict__ new_marks,
+                                 unsigned int completed, unsigned int has_currents, const unsigned int* __restrict__ new_marks,
                                  const unsigned int* __restrict__ new_currents, unsigned int* __restrict__ marks,
                                  unsigned int* __restrict__ currents, unsigned int* __restrict__ states,
                                  unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks,
                                  unsigned int* __restrict__ wakes) {
-    spiking::apply_stimuli<REAL>(*model, propagators, completed, new_marks, new_currents, marks, currents, states, anchors, checks,
-                         wakes);
+    spiking::apply_stimuli<REAL>(*model, propagators, completed, has_currents, new_marks, new_currents, marks, currents, states,
+                         anchors, checks, wakes);
 }
 
 extern "C" __global__ void reanchor_neurons(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,

@@ -31,9 +31,10 @@ impl<T: CudaType> Buf<T> {
         let size = size_of::<T>().max(1);
         let len = shape.elements().unwrap_or(usize::MAX);
         let needed = (len as u64).saturating_mul(size as u64);
-        let memory = gpu.memory()?;
-        let full = || GpuError::OutOfMemory { what, needed, free: memory.free, total: memory.total };
-        if needed > memory.total || allocation::fails() {
+        let total = gpu.total_memory;
+        // The driver is asked for the free memory only after a failure, because it answers slowly.
+        let full = || GpuError::OutOfMemory { what, needed, free: gpu.memory().map_or(0, |memory| memory.free), total };
+        if needed > total || allocation::fails() {
             return Err(full()); // this check also keeps `len * size` from overflowing below
         }
         let memory = gpu.compute.alloc_zeros(len.max(1)).map_err(|e| match e.0 {

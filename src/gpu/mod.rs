@@ -107,6 +107,8 @@ pub struct Gpu {
     pub threads_per_multiprocessor: u32,
     /// Maximum shared memory per block, bytes.
     pub shared_per_block: u32,
+    /// Size of the device memory, bytes.
+    pub total_memory: u64,
     /// Number of simulations that use the device at a time, of which the owner of this handle is one.
     pub sharing: usize,
     context: Arc<CudaContext>,
@@ -163,6 +165,7 @@ impl Gpu {
             driver,
             multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
             shared_per_block: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+            total_memory: context.mem_get_info()?.1 as u64,
             sharing: 1,
             threads_per_multiprocessor: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?,
             compute: context.new_stream()?,
@@ -190,6 +193,7 @@ impl Gpu {
             multiprocessors: self.multiprocessors,
             threads_per_multiprocessor: self.threads_per_multiprocessor,
             shared_per_block: self.shared_per_block,
+            total_memory: self.total_memory,
             sharing,
             context: self.context.clone(),
             compute: stream()?,
@@ -201,6 +205,11 @@ impl Gpu {
             added_by_events: self.added_by_events.clone(),
             modules: self.modules.clone(),
         }))
+    }
+
+    /// Whether both handles are of one opened device, so that each may use the buffers of the other.
+    pub fn is_same_device(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.modules, &other.modules)
     }
 
     /// Returns free and total device memory, over all programs. Fails if the device is lost.

@@ -67,17 +67,22 @@ fn choose_among<'a>(all: &'a [Prebuilt], stem: &str, capability: u32) -> Option<
     all.iter().filter(|p| p.stem == stem && p.target.runs_on(capability)).max_by_key(|p| p.target)
 }
 
-/// Modules that a device has loaded, by [`ModuleSpec::stem`], while they are in use.
+/// Module of a device while it is in use. The lock is held while the module is loaded, so that simulations that start together load
+/// it once.
+type Entry = Mutex<Weak<CudaModule>>;
+
+/// Modules that a device has loaded, by [`ModuleSpec::stem`].
 #[derive(Default)]
-pub(super) struct Loaded(Mutex<BTreeMap<String, Weak<CudaModule>>>);
+pub(super) struct Loaded(Mutex<BTreeMap<String, Arc<Entry>>>);
 
 impl Loaded {
-    fn get(&self, stem: &str) -> Option<Arc<CudaModule>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(stem)?.upgrade()
+    fn entry(&self, stem: &str) -> Arc<Entry> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(stem.to_owned()).or_default().clone()
     }
 
-    fn keep(&self, stem: String, module: &Arc<CudaModule>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(stem, Arc::downgrade(module));
+    /// Whether a module is loaded. Returns false while it is being loaded.
+    fn has(&self, stem: &str) -> bool {
+        self.entry(stem).try_lock().is_ok_and(|module| module.strong_count() > 0)
     }
 }
 
@@ -85,7 +90,7 @@ impl Gpu {
     /// Announces the modules that a simulation will load, to show the progress of their compilation, without loading them.
     /// Ignores modules that are already loaded or have no PTX for this device.
     pub fn expect_modules(&self, specs: &[ModuleSpec]) {
-        let missing = specs.iter().filter(|spec| self.modules.get(&spec.stem()).is_none());
+        let missing = specs.iter().filter(|spec| !self.modules.has(&spec.stem()));
         let sized = missing.filter_map(|spec| Some((spec.id(), choose(&spec.stem(), self.capability)?.len as u64)));
         compiling::expect(sized.collect());
     }
@@ -105,11 +110,13 @@ impl Module {
     pub fn load(gpu: &Arc<Gpu>, spec: &ModuleSpec) -> Result<Self, GpuError> {
         let failed = |why: String| GpuError::Module { file: spec.file, why };
         let stem = spec.stem();
+        let entry = gpu.modules.entry(&stem);
+        let mut loaded = entry.lock().unwrap_or_else(PoisonError::into_inner);
         let ptx = match std::env::var_os(SOURCES_VARIABLE) {
             // The sources may have changed since the module was loaded, so a loaded module is not reused.
             Some(folder) => compile(Path::new(&folder), spec, gpu.capability).map_err(failed)?,
             None => {
-                if let Some(module) = gpu.modules.get(&stem) {
+                if let Some(module) = loaded.upgrade() {
                     return Ok(Self { spec: *spec, gpu: gpu.clone(), module });
                 }
                 let none = || failed(OpenError::old_device(&gpu.name, gpu.capability).to_string());
@@ -123,7 +130,7 @@ impl Module {
             .load_module(Ptx::from_src(ptx))
             .map_err(|e| GpuError::module(spec.file, format!("loading {} of PTX", bytes(size)), &e))?;
         tracing::debug!("{} loaded in {:.1?}, {} of PTX", spec.id(), since.elapsed(), bytes(size));
-        gpu.modules.keep(stem, &module);
+        *loaded = Arc::downgrade(&module);
         Ok(Self { spec: *spec, gpu: gpu.clone(), module })
     }
 

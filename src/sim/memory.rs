@@ -16,6 +16,8 @@ pub struct Held {
     pub bytes: u64,
     /// Whether the simulation also runs, more slowly, if the buffer does not fit.
     pub is_optional: bool,
+    /// Whether all simulations of one setup on a device use one copy of the buffer.
+    pub is_shared: bool,
 }
 
 /// Memory in use or predicted, by buffer; empty if unknown.
@@ -25,16 +27,16 @@ pub struct MemoryReport(Vec<Held>);
 impl MemoryReport {
     /// Adds a buffer. Sizes of equal names are added.
     pub fn add(&mut self, owner: &'static str, name: &'static str, place: Place, bytes: u64) {
-        self.add_held(Held { owner, name, place, bytes, is_optional: false });
+        self.add_held(Held { owner, name, place, bytes, is_optional: false, is_shared: false });
     }
 
     /// Adds a buffer without which the simulation also runs.
     pub fn add_optional(&mut self, owner: &'static str, name: &'static str, place: Place, bytes: u64) {
-        self.add_held(Held { owner, name, place, bytes, is_optional: true });
+        self.add_held(Held { owner, name, place, bytes, is_optional: true, is_shared: false });
     }
 
     fn add_held(&mut self, new: Held) {
-        let key = |held: &Held| (held.owner, held.name, held.place, held.is_optional);
+        let key = |held: &Held| (held.owner, held.name, held.place, held.is_optional, held.is_shared);
         match self.0.iter_mut().find(|held| key(held) == key(&new)) {
             Some(held) => held.bytes = held.bytes.saturating_add(new.bytes),
             None => self.0.push(new),
@@ -51,13 +53,20 @@ impl MemoryReport {
         self.add(owner, owner, Place::Host, bytes);
     }
 
-    /// Returns the report of the buffers that another trial needs: without host buffers of owners that trials share.
+    /// Returns the report with all buffers marked as shared.
+    #[must_use]
+    pub fn shared(self) -> Self {
+        Self(self.0.into_iter().map(|held| Held { is_shared: true, ..held }).collect())
+    }
+
+    /// Returns the report of the buffers that another trial needs: without shared buffers, and without host buffers of owners that
+    /// trials share.
     pub fn of_another_trial(&self, shared: &[&str]) -> Self {
-        let is_own = |held: &&Held| held.place != Place::Host || !shared.contains(&held.owner);
+        let is_own = |held: &&Held| !held.is_shared && (held.place != Place::Host || !shared.contains(&held.owner));
         Self(self.0.iter().filter(is_own).copied().collect())
     }
 
-    /// Returns the report of `n` trials, which share the host memory of the given owners.
+    /// Returns the report of `n` trials, which share the buffers marked so and the host memory of the given owners.
     pub fn of_trials(&self, n: u32, shared: &[&str]) -> Self {
         let mut all = self.clone();
         for held in self.of_another_trial(shared).0 {
@@ -153,5 +162,10 @@ mod tests {
         assert_eq!(three.by_owner(), [("slots", 3 + 3 * 5), ("names", 0), ("ring", u64::MAX)]);
         report.add_optional("slots", "ids", Place::Device, 7);
         assert_eq!((report.on(Place::Device), report.required().on(Place::Device)), (12, 5));
+        let mut connections = MemoryReport::default();
+        connections.add("connectivity", "words", Place::Device, 100);
+        report += connections.shared();
+        assert_eq!(report.of_trials(3, &[]).on(Place::Device), 100 + 3 * 12, "shared memory is counted once");
+        assert_eq!(report.of_another_trial(&[]).on(Place::Device), 12);
     }
 }

@@ -264,11 +264,12 @@ pub fn delay_secs(params: &Params) -> f64 {
     f64::from(derive::<f64>(params).delay) * params.dt_ms() * 1e-3
 }
 
-/// Returns the constants of the neuron model; for leaky units only the delay (one step) and the step length.
+/// Returns the constants of the neuron model; for leaky units only the delay and the time between two spikes (one step each), and
+/// the step length.
 fn derive<T: Real>(params: &Params) -> Constants<T> {
     let constants = params.lif.derive();
     if params.network.model == NeuronModel::NoisyLeaky {
-        return Constants { delay: 1, dt_ms: params.dt_ms(), ..constants };
+        return Constants { delay: 1, refractory: 1, dt_ms: params.dt_ms(), ..constants };
     }
     constants
 }

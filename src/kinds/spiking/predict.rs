@@ -2,6 +2,7 @@
 
 use super::{
     cpu::{self, neuron_store::NeuronStore, partitioning::Arrivals, ring_buffer::RingBuffer},
+    cuda::{BufferSizes, SpikeTiming, Tuning},
     general::{
         self, Plasticity,
         cpu::step::ARRAYS,
@@ -137,10 +138,11 @@ pub fn cuda(params: &Params, sizes: &NetworkSize) -> MemoryReport {
         StatePrecision::F64 => 8,
         StatePrecision::F32 => 4,
     };
-    let delay = params.lif.derive::<f64>().delay;
-    let buffers = super::cuda::BufferSizes::estimate(sizes.neurons, sizes.connections, sizes.overflow, delay, real);
+    let timing = SpikeTiming::of(&params.lif.derive::<f64>());
+    let NetworkSize { neurons, connections, overflow, .. } = *sizes;
+    let buffers = BufferSizes::estimate(neurons, connections, overflow, timing, real, &Tuning::default());
     let Ok(buffers) = buffers else { return MemoryReport::default() };
-    let mut report = super::cuda::predict(&buffers);
+    let mut report = super::cuda::predict(&buffers, timing.refractory);
     report.host("measurements", sizes.neurons * size_of::<RunningRate>() as u64);
     report.host("names and positions", sizes.labels);
     report

@@ -1,6 +1,7 @@
 //! Reads or generates the neurons and their connectivity.
 
 use super::{
+    cuda::network::NetworkCache,
     general::network::RuleNetwork,
     params::{Network, Params, Source},
     rewiring,
@@ -25,6 +26,8 @@ pub struct Setup {
     pub provenance: Vec<String>,
     /// Notices about the input, one sentence each.
     pub notices: Vec<String>,
+    /// The connections on devices.
+    pub(super) on_device: NetworkCache,
     /// Network from rules, in place of [`Setup::connectivity`], which is then empty.
     rules: Option<RuleNetwork>,
 }
@@ -80,7 +83,14 @@ impl Setup {
             )));
         }
         let ei = signs(&synapses);
-        Ok(Self { neurons: Arc::new(elements(neurons, ei)), connectivity: synapses, provenance, notices, rules: None })
+        Ok(Self {
+            neurons: Arc::new(elements(neurons, ei)),
+            connectivity: synapses,
+            provenance,
+            notices,
+            on_device: NetworkCache::default(),
+            rules: None,
+        })
     }
 
     /// Creates a setup of a network from rules; its connections are made when a simulation starts.
@@ -91,7 +101,14 @@ impl Setup {
             network.plan.projections.len()
         )];
         let (neurons, notices) = (Arc::new(network.elements()), network.notices.clone());
-        Self { neurons, connectivity: Csr::default(), provenance, notices, rules: Some(network) }
+        Self {
+            neurons,
+            connectivity: Csr::default(),
+            provenance,
+            notices,
+            on_device: NetworkCache::default(),
+            rules: Some(network),
+        }
     }
 
     /// Returns the network from rules. Fails if the network has another source.

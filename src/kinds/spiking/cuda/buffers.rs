@@ -1,7 +1,8 @@
 //! Device memory of a simulation.
 
 use super::{
-    kernels::{Chunk, DeviceRate, Kick, KickSource, Model, Overflow, RingLayout, Segment, WeightGain, Window},
+    kernels::{Chunk, DeviceRate, Kick, KickSource, Model, RingLayout, Segment, WeightGain, Window},
+    network::SharedNetwork,
     sizes::{
         BufferSizes, COUNTERS, MAX_GRAPH_WINDOWS, MAX_REACHED_BLOCKS, MAX_TRACED, MAX_WINDOW_STEPS, TRACE_WORDS, Tuning,
     },
@@ -10,7 +11,6 @@ use super::{
 };
 use crate::{
     buffers,
-    data::Csr,
     gpu::{Buf, Cell, Gpu, GpuError, Mark, Pinned, layout::CudaType},
     kinds::spiking::{
         constants::{Constants, Real, TABLE},
@@ -23,25 +23,6 @@ use std::sync::Arc;
 buffers! {
     /// Device memory of one simulation. Buffers with one element are replaced by longer ones on demand.
     pub struct DeviceBuffers(gpu: Arc<Gpu>, s: BufferSizes) {
-        "connectivity" {
-            /// `[n + 1]` index of the first connection of each row.
-            pub(super) rows: Buf<u32> = Derived "connectivity rows" s.n as usize + 1;
-            /// Packed connections, row by row.
-            pub(super) words: Buf<u32> = Derived "connectivity" s.connections as usize;
-            /// Synapse counts that do not fit into a packed connection.
-            pub(super) overflow: Buf<Overflow> = Derived "overflow counts" s.overflow as usize;
-        }
-        "connectivity by block" {
-            /// Heads for persistent kernels, by neuron and block: the only connection, or the position of several connections
-            /// in `tails`.
-            pub(super) heads: Buf<u32> = Derived "connectivity by block, heads" 1;
-            /// Connections of neurons with several connections to one block.
-            pub(super) tails: Buf<u32> = Derived "connectivity by block, tails" 1;
-            /// Start of the tails of each block.
-            pub(super) tail_starts: Buf<u32> = Derived "connectivity by block, starts" 1;
-            /// Spikes exchanged by persistent blocks.
-            pub(super) mailboxes: Buf<u64> = Workspace "mailboxes" 1;
-        }
         "neurons" {
             /// Model constants and sizes.
             pub model: Cell<Model> = Derived "model" 1;
@@ -53,12 +34,10 @@ buffers! {
             pub anchors: Buf<u32> = Saved "anchors" s.lanes();
             /// Flags of each neuron, see [`mark`](crate::kinds::spiking::saved_state::mark).
             pub marks: Buf<u32> = Saved "flags" s.lanes();
-            /// Constant current into each neuron, mV.
-            pub currents: Buf<u32> = Saved "currents" [s.lanes(), s.real_words()];
-            /// Uploaded flags that are not applied yet.
-            pub(super) new_marks: Buf<u32> = Derived "new flags" s.lanes();
-            /// Uploaded currents that are not applied yet.
-            pub(super) new_currents: Buf<u32> = Derived "new currents" [s.lanes(), s.real_words()];
+            /// Constant current into each neuron, mV; one element until there is one.
+            pub currents: Buf<u32> = Saved "currents" 1;
+            /// Uploaded currents that are not applied yet, of the length of `currents`.
+            pub(super) new_currents: Buf<u32> = Derived "new currents" 1;
             /// First step at which each neuron can cross the threshold without input.
             pub(super) checks: Buf<u32> = Derived "threshold bounds" s.lanes();
             /// First step at which any neuron of each warp can cross the threshold without input.
@@ -75,7 +54,8 @@ buffers! {
             pub(super) touched: Buf<u8> = Workspace "reached warps" [2, s.lanes() / 32];
             /// Steps of a window with input or a check, one bit each, of every neuron that is reached.
             pub(super) summed: Buf<u32> = Workspace "steps with arrivals" s.lanes();
-            /// Neurons reached in a window, then by block groups of 32 neurons with trains.
+            /// Neurons reached in a window, then by block groups of 32 neurons with trains; between launches, uploaded flags of the
+            /// neurons that are not applied yet.
             pub(super) reached: Buf<u32> = Workspace "reached neurons" s.lanes() + s.lanes() / 32 + MAX_REACHED_BLOCKS as usize;
             /// Number of neurons reached in each window of a launch.
             pub(super) n_reached: Buf<u32> = Workspace "numbers of reached neurons" MAX_GRAPH_WINDOWS as usize;
@@ -95,6 +75,8 @@ buffers! {
             pub counters: Buf<u32> = Readback "counters" [2, MAX_GRAPH_WINDOWS as usize, COUNTERS];
             /// Arrival counter of the grid barrier.
             pub(super) barrier: Buf<u32> = Workspace "barrier" 1;
+            /// Spikes exchanged by persistent blocks.
+            pub(super) mailboxes: Buf<u64> = Workspace "mailboxes" 1;
         }
         "drives" {
             /// Index of each neuron's gain.
@@ -136,14 +118,20 @@ buffers! {
         }
         plain {
             pub(super) gpu: Arc<Gpu> = gpu.clone();
+            /// Connections, which other simulations may use as well.
+            pub(super) network: SharedNetwork = SharedNetwork::default();
             /// Number of neurons.
             pub(super) n: u32 = s.n;
+            /// Number of words of the currents into all neurons.
+            current_words: usize = s.lanes() * s.real_words();
             /// Number of threads of `deliver_spikes`.
             pub(super) deliver_threads: u32 = gpu.multiprocessors * s.deliver_warps * 32;
             /// Tag of the next window, which was not used since the mailboxes were cleared.
             pub(super) next_tag: u32 = 1;
             /// Number of traced neurons.
             pub(super) n_traced: u32 = 0;
+            /// Whether a buffer was replaced that captured graphs may use.
+            pub(super) was_replaced: bool = false;
         }
     }
 }
@@ -155,20 +143,19 @@ impl DeviceBuffers {
         gpu: &Arc<Gpu>,
         sizes: &BufferSizes,
         tuning: &Tuning,
-        connectivity: &Csr,
+        network: SharedNetwork,
+        target_bits: u32,
         seed: u64,
     ) -> Result<Self, GpuError> {
-        let mut new = Self::allocate(gpu, sizes)?;
-        let overflow: Vec<Overflow> =
-            connectivity.overflow.iter().map(|(word, count)| Overflow { word: *word, count: *count }).collect();
+        let mut new = Self { network, ..Self::allocate(gpu, sizes)? };
         new.model.set(Model {
             seed,
             n: sizes.n,
             n_warps: sizes.warps(),
             stride: sizes.stride(),
-            n_overflow: overflow.len() as u32,
+            n_overflow: sizes.overflow as u32,
             layout: RingLayout {
-                target_bits: connectivity.target_bits,
+                target_bits,
                 window: sizes.window,
                 spike_mask: sizes.spike_ring - 1,
                 chunk_mask: sizes.chunk_ring - 1,
@@ -177,9 +164,6 @@ impl DeviceBuffers {
             },
             ..Model::default()
         })?;
-        new.rows.write(&connectivity.rows)?;
-        new.words.write(&connectivity.words)?;
-        new.overflow.write(&overflow)?;
         Ok(new)
     }
 
@@ -195,9 +179,31 @@ impl DeviceBuffers {
         replaced |= fill(&gpu, &mut self.gain_of, &image.gain_of)?;
         replaced |= fill(&gpu, &mut self.gains, &image.gains)?;
         self.trains.write_at(0, &image.trains)?;
-        self.new_marks.write_at(0, &image.marks)?;
-        self.new_currents.write_at(0, &image.currents)?;
+        self.reached.write_at(0, &image.marks)?;
+        if !image.currents.is_empty() {
+            self.reserve_currents()?;
+            self.new_currents.write_at(0, &image.currents)?;
+        } else if self.has_currents() {
+            self.new_currents.clear()?;
+        }
         Ok(replaced)
+    }
+
+    /// Whether there is memory for currents into the neurons.
+    pub fn has_currents(&self) -> bool {
+        self.currents.len() == self.current_words
+    }
+
+    /// Allocates the currents into all neurons, 0 mV, unless they are allocated. Fails if device memory is full.
+    pub fn reserve_currents(&mut self) -> Result<(), GpuError> {
+        if self.has_currents() {
+            return Ok(());
+        }
+        let new = Buf::zeros(&self.gpu, self.new_currents.what, self.current_words)?;
+        self.currents = Buf::zeros(&self.gpu, self.currents.what, self.current_words)?;
+        self.new_currents = new;
+        self.was_replaced = true;
+        Ok(())
     }
 
     /// Uploads the constants derived from the parameters. Fails if the device fails.

@@ -25,7 +25,7 @@ use crate::{
 };
 
 device_struct! {
-    /// Layout of ring buffers, tables and connection words; constant for the life of a network.
+    /// Layout of ring buffers, tables and connection words; only the rings change, between launches.
     pub struct RingLayout {
         /// Bits of the target in a packed connection
         target_bits: u32,
@@ -319,8 +319,8 @@ kernels! {
         /// Applies stimuli between two steps.
         #[block(256)]
         fn apply_stimuli as ApplyStimuli(
-            model: In<Model>, propagators: In<u32>, completed: Size<u32>, new_marks: In<u32>, new_currents: In<u32>,
-            marks: InOut<u32>, currents: InOut<u32>, states: InOut<u32>, anchors: InOut<u32>, checks: InOut<u32>,
+            model: In<Model>, propagators: In<u32>, completed: Size<u32>, has_currents: Size<u32>, new_marks: In<u32>,
+            new_currents: In<u32>, marks: InOut<u32>, currents: InOut<u32>, states: InOut<u32>, anchors: InOut<u32>, checks: InOut<u32>,
             wakes: InOut<u32>
         );
 

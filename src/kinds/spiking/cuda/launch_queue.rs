@@ -3,6 +3,7 @@
 use super::{
     buffers::DeviceBuffers,
     kernels::{Segment, Window},
+    rings::{FullRing, Rings},
     sizes::{
         BufferSizes, COPIES, COUNTERS, HASH, LANE_BITS, MAX_GRAPH_WINDOWS, MAX_WINDOW_STEPS, NON_FINITE,
         SORTED_BY_DEVICE,
@@ -121,8 +122,8 @@ impl HostBuffers {
 pub struct Reading {
     /// Number of completed steps.
     pub step: u64,
-    /// Whether all windows of the graph ran.
-    pub whole: bool,
+    /// Ring that had no room for the first window that did not run; `None` if all windows of the graph ran.
+    pub full: Option<FullRing>,
     /// First neuron with a non-finite state; `None` if all states are finite.
     pub non_finite: Option<NonFinite>,
     /// Mean number of synaptic events per window.
@@ -145,7 +146,6 @@ pub struct LaunchQueue {
     delay: u64,
     gpu: Arc<Gpu>,
     segment_mask: u32,
-    sizes: BufferSizes,
     /// Keys of a window that the host sorts.
     sorted: Vec<u32>,
     /// Lanes of the spikes of one step of a window.
@@ -167,7 +167,6 @@ impl LaunchQueue {
             delay: u64::from(delay),
             gpu: gpu.clone(),
             segment_mask: sizes.segment_ring - 1,
-            sizes: *sizes,
             sorted: vec![],
             lanes: vec![],
         })
@@ -218,8 +217,8 @@ impl LaunchQueue {
     }
 
     /// Plans `n` windows of at most `window` steps from `step`; windows after `end` have 0 steps. `kicks` are the steps of the
-    /// listed kicks, ascending.
-    pub fn plan(&self, step: u64, end: u64, n: u32, window: u32, kicks: &[u64]) -> Vec<Window> {
+    /// listed kicks, ascending; `rings` have room for the windows.
+    pub fn plan(&self, step: u64, end: u64, n: u32, window: u32, kicks: &[u64], rings: &Rings) -> Vec<Window> {
         let mut sent = self.sent.clone();
         let mut plan = vec![];
         let mut at = step;
@@ -244,7 +243,7 @@ impl LaunchQueue {
                 kick_from: place(at),
                 kick_to: place(reach),
                 slot: self.next_buffers as u32 * MAX_GRAPH_WINDOWS + i,
-                ..self.sizes.window_from(at, steps)
+                ..rings.window_from(at, steps)
             });
             sent.push_back(LaunchedWindow { segment, step: at, steps });
             at = reach;
@@ -321,7 +320,14 @@ impl LaunchQueue {
         let step = last.map_or(launch.plan[0].step, |w| w.step + u64::from(w.steps));
         self.sent.retain(|s| s.step + u64::from(s.steps) + self.delay > step);
         let events_per_window = events / n_run.max(1) as u64;
-        Ok(Some(Reading { step, whole: n_run == launch.plan.len(), non_finite, events_per_window }))
+        let full = launch.plan.get(n_run).map(|halted| self.full_ring(halted));
+        Ok(Some(Reading { step, full, non_finite, events_per_window }))
+    }
+
+    /// Returns the ring that had no room for a halted window. All spikes before it were read.
+    fn full_ring(&self, halted: &Window) -> FullRing {
+        let spikes = self.unread.wrapping_sub(halted.unread);
+        if i64::from(spikes) > i64::from(halted.most_spikes) { FullRing::Spikes } else { FullRing::Chunks }
     }
 
     /// Discards the windows from `step` on, which did not run. Fails if the device fails.

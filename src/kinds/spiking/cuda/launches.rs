@@ -5,10 +5,7 @@ use super::{
     kernels::{DeliverSpikes, DeliverSpikesDriven, Kernels, MarkKicks, SortSpikes},
     sizes::{COPIES, MAX_TRACED, TAGS},
 };
-use crate::{
-    gpu::{Buf, GpuError, Pass},
-    kinds::spiking::cuda::block_csr::BlockCsr,
-};
+use crate::gpu::{GpuError, Pass};
 
 /// Number of threads that count synaptic events: one block per copy of the counters.
 pub const COUNTING: u32 = COPIES as u32 * 256;
@@ -28,7 +25,7 @@ macro_rules! step {
         $Kernel {
             model: $memory.model.buf(),
             windows: &$memory.windows,
-            rows: &$memory.rows,
+            rows: &$memory.network.rows,
             marks: &$memory.marks,
             currents: &$memory.currents,
             states: &mut $memory.states,
@@ -69,10 +66,10 @@ macro_rules! persistent_step {
         step!($Kernel, $memory, {
             n_windows: $windows,
             segments: &mut $memory.segments,
-            words: &$memory.words,
-            heads: &$memory.heads,
-            tails: &$memory.tails,
-            tail_starts: &$memory.tail_starts,
+            words: &$memory.network.words,
+            heads: &$memory.network.blocks().heads,
+            tails: &$memory.network.blocks().tails,
+            tail_starts: &$memory.network.blocks().tail_starts,
             barrier: &mut $memory.barrier,
             mailboxes: &mut $memory.mailboxes,
             first_tag: $first_tag,
@@ -108,9 +105,9 @@ impl DeviceBuffers {
                 segments: &mut self.segments,
                 live: &mut self.live,
                 chunks: &self.chunks,
-                rows: &self.rows,
-                words: &self.words,
-                overflow: &self.overflow,
+                rows: &self.network.rows,
+                words: &self.network.words,
+                overflow: &self.network.overflow,
                 gain_of: &self.gain_of,
                 gains: &self.gains,
                 sources: &self.sources,
@@ -124,7 +121,7 @@ impl DeviceBuffers {
             .launch(kernels, pass, delivering + self.n.next_multiple_of(256))?;
         } else {
             let (segments, live) = (&mut self.segments, &mut self.live);
-            let (chunks, words, touched) = (&self.chunks, &self.words, &mut self.touched);
+            let (chunks, words, touched) = (&self.chunks, &self.network.words, &mut self.touched);
             let (windows, arrivals) = (&self.windows, &mut self.arrivals);
             DeliverSpikes { layout, windows, index, segments, live, chunks, words, arrivals, touched }
                 .launch(kernels, pass, delivering)?;
@@ -161,17 +158,6 @@ impl DeviceBuffers {
     pub fn supports_persistent(&self, max_sources: u32) -> bool {
         let model = self.model.value();
         model.n_sources <= max_sources && !self.is_exact() && model.may_overflow == 0 && self.n_traced <= MAX_TRACED
-    }
-
-    /// Uploads the connectivity of persistent blocks and allocates their mailboxes. Fails if device memory is full or
-    /// the device fails.
-    pub fn upload_block_csr(&mut self, block_csr: &BlockCsr, mailbox_words: usize) -> Result<(), GpuError> {
-        let gpu = &self.gpu;
-        self.heads = Buf::from_slice(gpu, "connectivity by block, heads", &block_csr.heads)?;
-        self.tails = Buf::from_slice(gpu, "connectivity by block, tails", &block_csr.tails)?;
-        self.tail_starts = Buf::from_slice(gpu, "connectivity by block, starts", &block_csr.starts)?;
-        self.mailboxes = Buf::zeros(gpu, "mailboxes", mailbox_words)?;
-        Ok(())
     }
 
     /// Reserves tags for `windows` windows of a persistent launch. Returns the first tag. Fails if the device fails.

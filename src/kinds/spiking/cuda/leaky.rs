@@ -61,7 +61,9 @@ impl<T: Real> DeviceNeurons<T> for LeakyUnits {
         0
     }
 
-    fn new(gpu: &Arc<Gpu>, host: &HostState<T>) -> Result<Self, GpuError> {
+    /// The kernels read the current into every unit.
+    fn new(gpu: &Arc<Gpu>, host: &HostState<T>, memory: &mut DeviceBuffers) -> Result<Self, GpuError> {
+        memory.reserve_currents()?;
         let mut new = Self::allocate(gpu, &())?;
         new.mean_count = mean_count(&host.setup.connectivity);
         new.upload_constants(&host.params)?;
@@ -104,7 +106,8 @@ impl<T: Real> DeviceNeurons<T> for LeakyUnits {
     }
 
     fn apply_stimuli(&self, memory: &mut DeviceBuffers, _: &Kernels, _: u32) -> Result<(), GpuError> {
-        memory.marks.copy_from(&memory.new_marks)?;
+        let units = 0..memory.n as usize;
+        memory.marks.part_mut(units.clone())?.copy_from(&*memory.reached.part(units)?)?;
         memory.currents.copy_from(&memory.new_currents)
     }
 

@@ -41,7 +41,7 @@ impl<T: Real> DeviceNeurons<T> for LifNeurons {
         sizes.hot_state_bytes(span)
     }
 
-    fn new(_: &Arc<Gpu>, _: &HostState<T>) -> Result<Self, GpuError> {
+    fn new(_: &Arc<Gpu>, _: &HostState<T>, _: &mut DeviceBuffers) -> Result<Self, GpuError> {
         Ok(Self)
     }
 
@@ -89,7 +89,8 @@ impl<T: Real> DeviceNeurons<T> for LifNeurons {
             model: memory.model.buf(),
             propagators: &memory.propagators,
             completed,
-            new_marks: &memory.new_marks,
+            has_currents: memory.has_currents().into(),
+            new_marks: &memory.reached,
             new_currents: &memory.new_currents,
             marks: &mut memory.marks,
             currents: &mut memory.currents,
@@ -182,8 +183,8 @@ impl<T: Real> DeviceNeurons<T> for LifNeurons {
             propagators: &memory.propagators,
             n_windows: windows,
             segments: &mut memory.segments,
-            words: &memory.words,
-            overflow: &memory.overflow,
+            words: &memory.network.words,
+            overflow: &memory.network.overflow,
             gain_of: &memory.gain_of,
             gains: &memory.gains,
             sources: &memory.sources,

@@ -45,14 +45,16 @@
 //! # Host
 //!
 //! The host controls the clock, not the activity. It plans windows, launches graphs and, one graph later, reads the spikes from
-//! page-locked memory that a second stream fills while the next graph runs. Ring buffers of fixed size hold spikes; a window that
-//! might overflow a ring is halted, as are the later ones, and the host plans again from there.
+//! page-locked memory that a second stream fills while the next graph runs. Ring buffers hold spikes; a window that might overflow a
+//! ring is halted, as are the later ones, and the host enlarges the ring and plans again from there.
 //!
 //! | file | subject |
 //! | --- | --- |
 //! | [`kernels`] | declarations of kernels and device structs |
 //! | `sizes` | buffer sizes, before allocation |
-//! | `buffers` | device memory |
+//! | `buffers` | device memory of a simulation |
+//! | `network` | connections on a device, which the simulations of a setup share |
+//! | `rings` | room in the rings of spikes and chunks, and their growth |
 //! | `launches` | kernel launches that all neuron models share |
 //! | `block_csr` | connectivity partitioned by block, for persistent kernels |
 //! | `stimuli` | active stimuli in the layout of the kernels |
@@ -71,9 +73,11 @@ mod launch_queue;
 mod launches;
 mod leaky;
 mod lif;
+pub(super) mod network;
 mod neuron_model;
 mod predict;
 mod reached;
+mod rings;
 mod simulation;
 mod sizes;
 mod state;
@@ -89,12 +93,10 @@ use super::{
     setup::Setup,
 };
 use crate::{
-    data::Csr,
-    gpu::{Gpu, GpuError, Graph, Grid, ModuleSpec, Pass},
+    gpu::{Buf, Gpu, GpuError, Graph, Grid, ModuleSpec, Pass},
     kinds::shared::field_readback::{FieldReadback, ReadsFields as _},
     sim::{BuildContext, NonFinite, SimError},
 };
-use block_csr::BlockCsr;
 use buffers::DeviceBuffers;
 use kernels::{Kernels, Window};
 use launch_queue::{LaunchQueue, Reading, StepMode};
@@ -104,8 +106,9 @@ use lif::LifNeurons;
 use neuron_model::DeviceNeurons;
 pub use predict::predict;
 use reached::{MAX_EVENTS_REACHED, blocks_for, reached_blocks};
-pub use sizes::{BufferSizes, PersistentMode, Tuning};
-use sizes::{MAX_GRAPH_WINDOWS, MAX_REACHED_BLOCKS};
+use rings::SpikeBounds;
+pub use sizes::{BufferSizes, PersistentMode, SpikeTiming, Tuning};
+use sizes::{MAX_GRAPH_WINDOWS, MAX_REACHED_BLOCKS, SHARED_WINDOW};
 use std::sync::Arc;
 use stimuli::ManualKick;
 use variants::DeliveryVariants;
@@ -134,8 +137,10 @@ pub struct CudaSim<T: Real> {
     until: u64,
     /// First neuron with a non-finite state, until it is reported.
     non_finite: Option<NonFinite>,
-    /// Number of steps per window; temporarily smaller after the rings were full.
+    /// Number of steps per window; temporarily smaller after full rings had no room.
     window: u32,
+    /// Bound on the spikes of the windows that are planned.
+    bounds: SpikeBounds,
     /// Grid of the persistent kernel, if the neurons fit.
     persistent: Option<Grid>,
     /// Number of blocks that step the network while few neurons are reached; `None` if this mode is not used.
@@ -159,15 +164,17 @@ impl<T: Real> CudaSim<T> {
     /// [`CudaSim::tuned`] does.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, gpu: &Arc<Gpu>) -> Result<Self, SimError> {
         let host = HostState::new(params, context, setup)?;
-        let persistent = match context.kernels.get("step") {
-            Some(WINDOWS) => PersistentMode::Off,
-            Some(REACHED) => PersistentMode::Reached(reached_blocks(gpu)),
-            _ if gpu.sharing > 1 && host.plan.drives_few(host.setup.n()) => {
-                PersistentMode::Reached(reached_blocks(gpu))
+        let (is_shared, alone) = (gpu.sharing > 1, Tuning::default());
+        let tuning = match context.kernels.get("step") {
+            Some(WINDOWS) => Tuning { persistent: PersistentMode::Off, ..alone },
+            Some(REACHED) if !is_shared => Tuning::reached(reached_blocks(gpu), alone.window),
+            Some(REACHED) => Tuning::reached(reached_blocks(gpu), SHARED_WINDOW),
+            _ if is_shared && host.plan.drives_few(host.setup.n()) => {
+                Tuning::reached(reached_blocks(gpu), SHARED_WINDOW)
             }
-            _ => PersistentMode::Auto,
+            _ => alone,
         };
-        Self::of(host, gpu, Tuning { persistent, ..Tuning::default() })
+        Self::of(host, gpu, tuning)
     }
 
     /// Creates a simulation at step 0 with other launch parameters, which must not change a bit. Fails if a stimulus is
@@ -196,10 +203,14 @@ impl<T: Real> CudaSim<T> {
     ) -> Result<Self, SimError> {
         let tuning = N::tune(tuning);
         let tuning = Tuning { graph: tuning.graph.clamp(1, MAX_GRAPH_WINDOWS), ..tuning };
-        let sizes = BufferSizes::new(&host.setup.connectivity, host.constants.delay, T::BYTES as u64, &tuning)?;
+        let timing = SpikeTiming::of(&host.constants);
+        let connectivity = &host.setup.connectivity;
+        let sizes = BufferSizes::new(connectivity, timing, T::BYTES as u64, &tuning)?;
         let kernels = Kernels::load_as(gpu, &module::<T>())?;
-        let mut memory = DeviceBuffers::new(gpu, &sizes, &tuning, &host.setup.connectivity, host.context.seed)?;
-        let neurons = N::new(gpu, &host)?;
+        let network = host.setup.on_device.share(gpu, &sizes, connectivity)?;
+        let mut memory =
+            DeviceBuffers::new(gpu, &sizes, &tuning, network, connectivity.target_bits, host.context.seed)?;
+        let neurons = N::new(gpu, &host, &mut memory)?;
         let reached = match tuning.persistent {
             PersistentMode::Reached(blocks) if neurons.spec().rows.reached.is_some() => {
                 Some(blocks.clamp(1, MAX_REACHED_BLOCKS))
@@ -207,11 +218,13 @@ impl<T: Real> CudaSim<T> {
             _ => None,
         };
         let persistent = match sizes.persistent(tuning.persistent, gpu.multiprocessors, N::shared_bytes) {
-            Some(grid)
-                if neurons.fits_persistent(&kernels, grid)?
-                    && upload_block_csr(gpu, &mut memory, &sizes, grid, &host.setup.connectivity)? =>
-            {
-                Some(grid)
+            Some(grid @ Grid::Cooperative { blocks, .. }) if neurons.fits_persistent(&kernels, grid)? => {
+                let words = sizes.mailbox_words(blocks);
+                let fits = memory.network.share_blocks(&sizes, connectivity, blocks, 8 * words as u64)?;
+                if fits {
+                    memory.mailboxes = Buf::zeros(gpu, memory.mailboxes.what, words)?;
+                }
+                fits.then_some(grid)
             }
             _ => None,
         };
@@ -223,6 +236,7 @@ impl<T: Real> CudaSim<T> {
             until: 0,
             non_finite: None,
             window: sizes.window,
+            bounds: SpikeBounds::new(timing.refractory),
             persistent,
             reached,
             events_per_window: 0,
@@ -283,6 +297,8 @@ impl<T: Real> CudaSim<T> {
         if self.host.stimuli_changed || step >= self.until {
             self.apply_stimuli(step)?;
         }
+        self.refresh_graphs();
+        let rings = self.rings();
         if step > 0 && step.is_multiple_of(SETTLE_EVERY) {
             self.neurons.advance_anchors(&mut self.memory, &self.kernels, step as u32, pass)?;
         }
@@ -291,7 +307,10 @@ impl<T: Real> CudaSim<T> {
         let next_listed = self.listed.partition_point(|k| *k < step);
         let is_listed = self.listed.get(next_listed).is_some_and(|k| *k < end);
         let supports_persistent = self.memory.supports_persistent(self.neurons.spec().persistent_sources);
-        let can_persist = self.window == self.sizes.window && !is_listed && supports_persistent;
+        let can_persist = self.window == self.sizes.window
+            && !is_listed
+            && supports_persistent
+            && rings.can_persist(self.sizes.window);
         let persistent = self.persistent.filter(|_| can_persist);
         let can_reach = !is_listed && self.memory.n_traced == 0 && self.events_per_window <= MAX_EVENTS_REACHED;
         let reached = self.reached.filter(|_| can_reach).map(|blocks| blocks_for(blocks, self.events_per_window));
@@ -305,7 +324,7 @@ impl<T: Real> CudaSim<T> {
         let left = end.saturating_sub(step).div_ceil(u64::from(self.window)).max(1);
         let room = left.min(u64::from(most)).min(left.div_ceil(2).max(16)) as u32;
         let n = if is_one_launch { room } else { 1 << room.ilog2() };
-        let plan = self.queue.plan(step, end, n, self.window, &self.listed);
+        let plan = self.queue.plan(step, end, n, self.window, &self.listed, &rings);
         let variant = GraphVariant {
             driven: self.memory.is_driven(),
             is_exact: self.memory.is_exact(),
@@ -376,6 +395,7 @@ impl<T: Real> CudaSim<T> {
         if self.memory.upload_stimuli(&image)? {
             self.clear_graphs();
         }
+        self.fit_rings(&image.marks)?;
         let mut model = self.memory.model.value();
         // Sources that never draw are not counted.
         let gives = image.masks.iter().any(|m| *m != 0) || !image.kicks.is_empty();
@@ -386,55 +406,35 @@ impl<T: Real> CudaSim<T> {
         Ok(self.neurons.apply_stimuli(&mut self.memory, &self.kernels, step as u32)?)
     }
 
-    /// Waits for the oldest graph and reads its results. Fails if the spikes in transit do not fit into the rings even with
-    /// windows of one step.
+    /// Waits for the oldest graph and reads its results. Fails if the spikes in transit do not fit into full rings even with windows
+    /// of one step.
     fn collect(&mut self, pass: &mut Pass) -> Result<(), SimError> {
         let rows = self.neurons.spec().rows;
         let reading = self.queue.collect(&self.memory, rows, &mut self.host.measurements, pass)?;
-        let Some(Reading { step, whole, non_finite, events_per_window }) = reading else { return Ok(()) };
+        let Some(Reading { step, full, non_finite, events_per_window }) = reading else { return Ok(()) };
         self.events_per_window = events_per_window;
         self.non_finite = self.non_finite.or(non_finite);
         let stuck = step == self.host.step;
         self.host.step = step;
-        if whole {
+        let Some(full) = full else {
             self.window = self.sizes.window;
             return Ok(());
-        }
-        // The rings were full, so later windows did nothing. Continues from here, with shorter windows if necessary.
+        };
+        // A ring was full, so later windows did nothing. Continues from here, with a longer ring or shorter windows if necessary.
         self.queue.discard_from(step)?;
         self.memory.clear_kicks()?;
         self.host.stimuli_changed = true;
-        if stuck && self.window == 1 {
+        if self.double_ring(full)? || !stuck {
+            return Ok(());
+        }
+        if self.window == 1 {
             return Err(SimError::Device(format!(
                 "the spikes in transit do not fit into {}: lower the activity or the delay, or run on the CPU",
-                sizes::bytes(self.sizes.ring_bytes())
+                sizes::bytes(self.sizes.full_ring_bytes())
             )));
         }
-        if stuck {
-            self.window = (self.window / 2).max(1);
-        }
+        self.window = (self.window / 2).max(1);
         Ok(())
-    }
-}
-
-/// Uploads the connectivity for persistent blocks if it fits and leaves half of the free memory. Returns whether it was
-/// uploaded.
-fn upload_block_csr(
-    gpu: &Gpu,
-    memory: &mut DeviceBuffers,
-    sizes: &BufferSizes,
-    grid: Grid,
-    connectivity: &Csr,
-) -> Result<bool, GpuError> {
-    let Grid::Cooperative { blocks, .. } = grid else { return Ok(false) };
-    let mailboxes = sizes.mailbox_words(blocks);
-    let bytes = BlockCsr::most_bytes(sizes.n.into(), sizes.connections, blocks.into()) + 8 * mailboxes as u64;
-    if bytes > gpu.memory()?.free / 2 {
-        return Ok(false);
-    }
-    match BlockCsr::new(connectivity, blocks) {
-        Some(block_csr) => memory.upload_block_csr(&block_csr, mailboxes).map(|()| true),
-        None => Ok(false),
     }
 }
 

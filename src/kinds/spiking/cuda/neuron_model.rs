@@ -43,9 +43,9 @@ pub trait DeviceNeurons<T: Real>: Send {
     where
         Self: Sized;
 
-    /// Loads the kernels and uploads the constants that only this model has. Fails if a module cannot be loaded or the
-    /// device fails.
-    fn new(gpu: &Arc<Gpu>, host: &HostState<T>) -> Result<Self, GpuError>
+    /// Loads the kernels, uploads the constants that only this model has, and allocates buffers that only it always needs. Fails
+    /// if a module cannot be loaded or the device fails.
+    fn new(gpu: &Arc<Gpu>, host: &HostState<T>, memory: &mut DeviceBuffers) -> Result<Self, GpuError>
     where
         Self: Sized;
 

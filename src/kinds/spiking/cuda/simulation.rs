@@ -125,7 +125,9 @@ impl<T: Real> HostSim for CudaSim<T> {
     }
 
     fn held_memory(&self) -> MemoryReport {
-        let mut report = self.memory.held();
+        let mut report = MemoryReport::default();
+        self.memory.network.report(&mut report);
+        self.memory.report(&mut report);
         self.neurons.report(&mut report);
         self.queue.report(&mut report);
         if let Some(Some(variants)) = &self.variants {

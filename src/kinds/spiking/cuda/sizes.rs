@@ -1,7 +1,10 @@
 //! Buffer sizes, computed before allocation.
 
-use super::kernels::{Model, Window};
-use crate::{data::Csr, gpu::Grid, sim::SimError};
+use super::{
+    kernels::{Model, Window},
+    rings::SpikeBounds,
+};
+use crate::{data::Csr, gpu::Grid, kinds::spiking::constants::Constants, sim::SimError};
 
 /// Maximum number of windows per graph or launch.
 pub const MAX_GRAPH_WINDOWS: u32 = 256;
@@ -42,8 +45,18 @@ pub const MAX_REACHED_BLOCKS: u32 = 16;
 /// Minimum number of neurons per block of `step_lif_persistent` with several blocks: with fewer, the exchange of spikes costs
 /// more than it gains.
 const MIN_NEURONS_PER_BLOCK: u32 = 256;
-/// Number of steps of full activity that the spike ring holds: two launches of 64 windows in which a quarter of all neurons fire.
+/// Number of steps of full activity that the full spike ring holds: two launches of 64 windows in which a quarter of all neurons
+/// fire.
 const READ_STEPS: u32 = 32;
+/// Minimum number of entries in a full ring.
+const MIN_FULL_RING: u32 = 1 << 12;
+/// Minimum number of entries in a ring that is not full.
+const MIN_RING: u32 = 1 << 14;
+/// Part of the entries that a window may add for which rings have room besides, to hold spikes in transit.
+const RING_MARGIN: u64 = 16;
+/// Maximum number of steps per window of simulations that share the device: shorter than the usual delay, because the table of
+/// arrivals, which grows with the window, is half of their memory.
+pub const SHARED_WINDOW: u32 = 16;
 /// Maximum delay in steps: every step may be a separate segment.
 const LONGEST_DELAY: u32 = 1 << 16;
 
@@ -59,8 +72,17 @@ pub struct Tuning {
     pub dense_chunks: u32,
     /// Maximum number of entries in a ring, above the number of neurons.
     pub ring: u32,
+    /// Maximum number of steps per window, 1 to [`MAX_WINDOW_STEPS`]. Persistent kernels need windows of one delay.
+    pub window: u32,
     /// Whether persistent kernels are used.
     pub persistent: PersistentMode,
+}
+
+impl Tuning {
+    /// Returns the launch parameters with which `blocks` blocks step reached neurons, in windows of at most `window` steps.
+    pub fn reached(blocks: u32, window: u32) -> Self {
+        Self { persistent: PersistentMode::Reached(blocks), window, ..Self::default() }
+    }
 }
 
 /// Whether neurons stay in shared memory for many windows per launch.
@@ -78,7 +100,30 @@ pub enum PersistentMode {
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self { graph: 16, deliver_warps: 40, dense_chunks: 500, ring: 1 << 26, persistent: PersistentMode::Auto }
+        Self {
+            graph: 16,
+            deliver_warps: 40,
+            dense_chunks: 500,
+            ring: 1 << 26,
+            window: MAX_WINDOW_STEPS,
+            persistent: PersistentMode::Auto,
+        }
+    }
+}
+
+/// Steps after a spike, both at least 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpikeTiming {
+    /// Number of steps from a spike to its effect.
+    pub delay: u32,
+    /// Number of steps from a spike of a neuron to its next possible one.
+    pub refractory: u32,
+}
+
+impl SpikeTiming {
+    /// Returns the timing of a neuron model.
+    pub const fn of<T>(constants: &Constants<T>) -> Self {
+        Self { delay: constants.delay, refractory: constants.refractory }
     }
 }
 
@@ -97,10 +142,14 @@ pub struct BufferSizes {
     pub window: u32,
     /// Number of steps from a spike to its effect.
     pub delay: u32,
-    /// Number of entries in the ring of spikes.
+    /// Number of entries in the ring of spikes at the start.
     pub spike_ring: u32,
-    /// Number of entries in the ring of chunks.
+    /// Number of entries in the ring of chunks at the start.
     pub chunk_ring: u32,
+    /// Maximum number of entries in the ring of spikes.
+    pub full_spike_ring: u32,
+    /// Maximum number of entries in the ring of chunks.
+    pub full_chunk_ring: u32,
     /// Number of entries in the ring of segments.
     pub segment_ring: u32,
     /// Size of a state value, bytes.
@@ -110,24 +159,31 @@ pub struct BufferSizes {
 }
 
 impl BufferSizes {
-    /// Computes the sizes for this connectivity and delay. Fails if the network exceeds a limit of the backend.
-    pub fn new(connectivity: &Csr, delay: u32, real_bytes: u64, tuning: &Tuning) -> Result<Self, SimError> {
+    /// Computes the sizes for this connectivity and timing. Fails if the network exceeds a limit of the backend.
+    pub fn new(connectivity: &Csr, timing: SpikeTiming, real_bytes: u64, tuning: &Tuning) -> Result<Self, SimError> {
         let row_chunks: u64 = connectivity.rows.windows(2).map(|r| u64::from((r[1] - r[0]).div_ceil(CHUNK))).sum();
         let counts = (connectivity.len() as u64, connectivity.overflow.len() as u64, row_chunks);
-        Self::of(connectivity.n(), counts, delay, real_bytes, tuning)
+        Self::of(connectivity.n(), counts, timing, real_bytes, tuning)
     }
 
     /// Computes the sizes for a network with these numbers of neurons and connections. Fails if the network exceeds a limit of
     /// the backend.
-    pub fn estimate(n: u64, connections: u64, overflow: u64, delay: u32, real_bytes: u64) -> Result<Self, SimError> {
+    pub fn estimate(
+        n: u64,
+        connections: u64,
+        overflow: u64,
+        timing: SpikeTiming,
+        real_bytes: u64,
+        tuning: &Tuning,
+    ) -> Result<Self, SimError> {
         let counts = (connections, overflow, connections / u64::from(CHUNK) + n);
-        Self::of(n.min(u32::MAX.into()) as u32, counts, delay, real_bytes, &Tuning::default())
+        Self::of(n.min(u32::MAX.into()) as u32, counts, timing, real_bytes, tuning)
     }
 
     fn of(
         n: u32,
         (connections, overflow, row_chunks): (u64, u64, u64),
-        delay: u32,
+        SpikeTiming { delay, refractory }: SpikeTiming,
         real_bytes: u64,
         tuning: &Tuning,
     ) -> Result<Self, SimError> {
@@ -142,49 +198,48 @@ impl BufferSizes {
                 "a delay of {delay} steps is longer than the {LONGEST_DELAY} of the CUDA backend; take a longer time step or run on the CPU"
             )));
         }
-        let window = delay.min(MAX_WINDOW_STEPS);
+        let window = delay.min(tuning.window.clamp(1, MAX_WINDOW_STEPS));
         // Space for a window in which all neurons fire in every step, and for the spikes that wait to be read: another such
         // window, or several short ones.
         let waits = u64::from(n) * u64::from(window + window.max(READ_STEPS));
         // Space for the chunks of a window in which all neurons fire, and for those of a whole delay.
-        let ring = |entries: u64| entries.min(tuning.ring.into()).next_power_of_two().max(1 << 12) as u32;
-        Ok(Self {
+        let full = |entries: u64| entries.min(tuning.ring.into()).next_power_of_two().max(MIN_FULL_RING.into()) as u32;
+        let mut sizes = Self {
             n,
             connections,
             overflow,
             row_chunks: row_chunks as u32,
             window,
             delay,
-            spike_ring: ring(waits),
-            chunk_ring: ring(row_chunks * u64::from(delay + window)),
+            spike_ring: 0,
+            chunk_ring: 0,
+            full_spike_ring: full(waits),
+            full_chunk_ring: full(row_chunks * u64::from(delay + window)),
             segment_ring: (delay + 4 * MAX_GRAPH_WINDOWS).next_power_of_two(),
             real_bytes,
             deliver_warps: tuning.deliver_warps,
-        })
+        };
+        [sizes.spike_ring, sizes.chunk_ring] = sizes.rings_for(SpikeBounds::new(refractory), false);
+        Ok(sizes)
     }
 
-    /// Returns the maximum number of spikes in the ring before a window of `steps` steps in which all neurons may fire; -1 if
-    /// the window can never fit.
-    pub fn most_spikes(&self, steps: u32) -> i32 {
-        left(self.spike_ring, self.n, steps)
-    }
-
-    /// Returns the maximum number of chunks in the ring before a window of `steps` steps in which all neurons may fire; -1 if
-    /// the window can never fit.
-    pub fn most_chunks(&self, steps: u32) -> i32 {
-        left(self.chunk_ring, self.row_chunks, steps)
-    }
-
-    /// Returns the window of `steps` steps from `step` on. The plan adds its segments and kicks.
-    pub fn window_from(&self, step: u64, steps: u32) -> Window {
-        Window {
-            step,
-            steps,
-            sent: (step as u32).wrapping_sub(self.delay),
-            most_spikes: self.most_spikes(steps),
-            most_chunks: self.most_chunks(steps),
-            ..Window::default()
+    /// Returns the numbers of entries in the rings of spikes and of chunks with room for a whole window of these bounds; for two
+    /// windows of chunks if persistent kernels are used. Neurons that may fire in every step get full rings.
+    pub fn rings_for(&self, bounds: SpikeBounds, is_persistent: bool) -> [u32; 2] {
+        if bounds.refractory <= 1 {
+            return [self.full_spike_ring, self.full_chunk_ring];
         }
+        let with_margin = |entries: u64| entries.saturating_add(entries / RING_MARGIN);
+        let len = |entries: u64, full: u32| {
+            let entries = entries.min(full.into()) as u32;
+            entries.max(MIN_RING).next_power_of_two().min(full)
+        };
+        let spikes = with_margin(bounds.spikes(self.n, self.window));
+        let mut chunks = with_margin(bounds.chunks(self.row_chunks, self.window));
+        if is_persistent {
+            chunks = chunks.max(bounds.chunks(self.row_chunks, 2 * self.window));
+        }
+        [len(spikes, self.full_spike_ring), len(chunks, self.full_chunk_ring)]
     }
 
     /// Returns the number of warps of neurons.
@@ -230,7 +285,7 @@ impl BufferSizes {
         };
         let span = groups.div_ceil(blocks) * 32;
         // Spikes in transit at the end of a launch (chunks of two windows) must fit.
-        let has_room = u64::from(self.chunk_ring) >= 2 * u64::from(self.window) * u64::from(self.row_chunks);
+        let has_room = u64::from(self.full_chunk_ring) >= 2 * u64::from(self.window) * u64::from(self.row_chunks);
         let fits = span <= MAX_NEURONS_PER_BLOCK && self.delay == self.window && has_room;
         // Each thread handles two neurons.
         let block = (span / 2).next_multiple_of(32).max(128);
@@ -249,15 +304,10 @@ impl BufferSizes {
         2 * blocks as usize * (span as usize * self.window as usize + 16)
     }
 
-    /// Returns the memory of the rings, bytes.
-    pub const fn ring_bytes(&self) -> u64 {
-        self.spike_ring as u64 * 4 + self.chunk_ring as u64 * 8 + self.segment_ring as u64 * 24
+    /// Returns the memory of full rings, bytes.
+    pub const fn full_ring_bytes(&self) -> u64 {
+        self.full_spike_ring as u64 * 4 + self.full_chunk_ring as u64 * 8 + self.segment_ring as u64 * 24
     }
-}
-
-fn left(ring: u32, per_step: u32, steps: u32) -> i32 {
-    let left = i64::from(ring) - i64::from(per_step) * i64::from(steps);
-    left.clamp(-1, i32::MAX.into()) as i32
 }
 
 /// Returns the bytes of `HotState` of `hot_state.cuh` without the arrivals: exchange state; propagators of 128 steps; per
@@ -306,7 +356,10 @@ mod tests {
 
     #[test]
     fn neurons_reside_where_they_find_room() {
-        let sizes = |n: u64, delay| BufferSizes::estimate(n, 100 * n, 0, delay, 8).expect("it fits");
+        let sizes = |n: u64, delay| {
+            let timing = SpikeTiming { delay, refractory: 22 };
+            BufferSizes::estimate(n, 100 * n, 0, timing, 8, &Tuning::default()).expect("it fits")
+        };
         let grid = |n, delay, persistent| sizes(n, delay).persistent(persistent, 132, BufferSizes::hot_state_bytes);
         let meeting = |blocks, block: u32, span: u32| {
             Some(Grid::Cooperative { blocks, block, shared_bytes: ensemble_bytes(8) + span * 18 * 4 })
@@ -322,22 +375,45 @@ mod tests {
 
     #[test]
     fn rings_hold_the_worst_window() {
-        let sizes =
-            BufferSizes::new(&connectivity(vec![0, 0, 1, 129, 258, 1000]), 18, 8, &Tuning::default()).expect("it fits");
-        assert_eq!((sizes.n, sizes.row_chunks, sizes.window), (5, 1 + 1 + 2 + 6, 18));
-        assert_eq!(sizes.most_spikes(18), sizes.spike_ring as i32 - 90);
-        assert_eq!((sizes.most_chunks(0), sizes.most_chunks(1 << 30)), (sizes.chunk_ring as i32, -1));
+        let rows = vec![0, 0, 1, 129, 258, 1000];
+        let sizes = |refractory| {
+            let timing = SpikeTiming { delay: 18, refractory };
+            BufferSizes::new(&connectivity(rows.clone()), timing, 8, &Tuning::default()).expect("it fits")
+        };
+        let every_step = sizes(1);
+        assert_eq!((every_step.n, every_step.row_chunks, every_step.window), (5, 1 + 1 + 2 + 6, 18));
         assert!(
-            sizes.spike_ring >= 2 * 5 * 18
-                && sizes.chunk_ring >= 10 * 36
-                && sizes.segment_ring >= 18 + 4 * MAX_GRAPH_WINDOWS
+            every_step.spike_ring >= 2 * 5 * 18
+                && every_step.chunk_ring >= 10 * 36
+                && every_step.segment_ring >= 18 + 4 * MAX_GRAPH_WINDOWS
         );
-        assert!([sizes.spike_ring, sizes.chunk_ring, sizes.segment_ring].iter().all(|r| r.is_power_of_two()));
+        let full = [every_step.full_spike_ring, every_step.full_chunk_ring];
+        assert_eq!([every_step.spike_ring, every_step.chunk_ring], full);
+        assert!(
+            [sizes(22).spike_ring, sizes(22).chunk_ring, every_step.segment_ring].iter().all(|r| r.is_power_of_two())
+        );
+        let large = BufferSizes {
+            n: 100_000,
+            row_chunks: 130_000,
+            full_spike_ring: 1 << 23,
+            full_chunk_ring: 1 << 23,
+            ..every_step
+        };
+        let bounds = SpikeBounds::new(22);
+        assert_eq!(large.rings_for(bounds, false), [1 << 17, 1 << 18]);
+        assert_eq!(large.rings_for(bounds, true), [1 << 17, 1 << 18]);
+        assert_eq!(large.rings_for(SpikeBounds { refractory: 9, ..bounds }, true), [1 << 18, 1 << 19]);
+        assert_eq!(
+            large.rings_for(SpikeBounds { n_driven: 5000, driven_chunks: 6000, ..bounds }, false),
+            [1 << 18, 1 << 18]
+        );
+        assert_eq!(large.rings_for(SpikeBounds::new(1), false), [1 << 23, 1 << 23]);
     }
 
     #[test]
     fn delays_beyond_the_longest_are_refused() {
-        let refused = BufferSizes::new(&connectivity(vec![0, 1]), 1 << 17, 8, &Tuning::default());
+        let timing = SpikeTiming { delay: 1 << 17, refractory: 22 };
+        let refused = BufferSizes::new(&connectivity(vec![0, 1]), timing, 8, &Tuning::default());
         assert!(matches!(refused, Err(SimError::NoDevice(_))));
     }
 }

@@ -4,6 +4,7 @@ use super::{
     buffers::DeviceBuffers,
     kernels::{Chunk, Segment},
     launch_queue::LaunchQueue,
+    rings::FullRing,
     sizes::CHUNK,
     words::{numbers, words},
 };
@@ -92,6 +93,7 @@ pub fn read<T: Real>(
     let marks = |n: &SavedNeuron<T>| n.marks & !mark::FIRED;
     memory.marks.write_at(0, &saved.neurons.iter().map(marks).collect::<Vec<_>>())?;
     if !saved.currents.is_empty() {
+        memory.reserve_currents()?;
         memory.currents.write_at(0, &words(saved.currents.iter().copied()).collect::<Vec<_>>())?;
     }
     queue_spikes(&host.setup.connectivity, memory, queue, &saved.spikes, saved.step)?;
@@ -99,7 +101,8 @@ pub fn read<T: Real>(
     Ok(())
 }
 
-/// Queues spikes of the steps before `step` for delivery; clears all others. Fails if the device fails.
+/// Queues spikes of the steps before `step` for delivery; clears all others. The ring is enlarged if it is too short for them. Fails if
+/// device memory is full or the device fails.
 pub fn queue_spikes(
     connectivity: &Csr,
     memory: &mut DeviceBuffers,
@@ -108,6 +111,8 @@ pub fn queue_spikes(
     step: u64,
 ) -> Result<(), SimError> {
     let (segment, chunks) = pending_chunks(connectivity, spikes);
+    // The spikes may be those of neurons with a shorter refractory time. Without memory, the next line reports the length.
+    memory.enlarge(FullRing::Chunks, (chunks.len() as u32).next_power_of_two())?;
     memory.chunks.write_at(0, &chunks)?;
     memory.segments.write_at(1, &[segment])?;
     queue.restart(spikes.first().map(|(first, _)| *first..step));

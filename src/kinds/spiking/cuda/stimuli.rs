@@ -46,7 +46,7 @@ pub struct DeviceStimuli {
     pub gains: Vec<WeightGain>,
     /// Flags of each neuron.
     pub marks: Vec<u32>,
-    /// Current into each neuron, as words.
+    /// Current into each neuron, as words; empty without currents.
     pub currents: Vec<u32>,
 }
 
@@ -100,8 +100,7 @@ impl DeviceStimuli {
         let flag = |flags: &[bool], i: usize, mark: u32| if flags.get(i) == Some(&true) { mark } else { 0 };
         let marks = |i| flag(&stimuli.closed, i, mark::CLOSED) | flag(&stimuli.driven, i, mark::DRIVEN);
         self.marks = (0..n as usize).map(marks).collect();
-        let current = |i: usize| stimuli.currents.get(i).copied().unwrap_or(T::ZERO);
-        self.currents = words((0..n as usize).map(current)).collect();
+        self.currents = words(stimuli.currents.iter().copied()).collect();
     }
 
     /// Whether an input is large enough to make a state non-finite. If so, every step is checked, because the fast paths assume

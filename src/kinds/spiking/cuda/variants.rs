@@ -101,7 +101,7 @@ impl DeliveryVariants {
         memory: &DeviceBuffers,
         pass: &mut Pass,
     ) -> Result<(), GpuError> {
-        let (model, spikes, words) = (memory.model.buf(), &memory.spikes, &memory.words);
+        let (model, spikes, words) = (memory.model.buf(), &memory.spikes, &memory.network.words);
         match variant {
             // The arguments are those of a launch within a graph.
             0 => DeliverSpikes {
@@ -117,7 +117,7 @@ impl DeliveryVariants {
             }
             .launch(kernels, pass, memory.deliver_threads),
             1 => {
-                let (segments, rows) = (&self.segments, &memory.rows);
+                let (segments, rows) = (&self.segments, &memory.network.rows);
                 let (levels, scales, sums) = (&self.levels, &self.scales, &mut self.sums);
                 let threads = memory.deliver_threads;
                 DeliverPushRows { model, segments, spikes, rows, words, levels, scales, sums }.launch(
@@ -168,6 +168,7 @@ impl<T: Real> CudaSim<T> {
             self.variants = None;
             return Ok(());
         }
+        self.refresh_graphs();
         let Some((segment, step)) = self.queue.last().filter(|_| pass.profiled) else { return Ok(()) };
         let Self { variants, memory, kernels, gpu, host, sizes, .. } = self;
         let variants = match variants {
@@ -195,7 +196,12 @@ impl<T: Real> CudaSim<T> {
             unread: last[0].spike_start,
             segment: SCRATCH,
             last: LAST,
-            ..sizes.window_from(step + u64::from(sizes.delay), sizes.window)
+            step: step + u64::from(sizes.delay),
+            steps: sizes.window,
+            sent: step as u32,
+            most_spikes: i32::MAX, // nothing is added
+            most_chunks: i32::MAX,
+            ..Window::default()
         };
         variants.windows.write_at(1, &[window])?;
         let mut reference: Option<Vec<f64>> = None;
