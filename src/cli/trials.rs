@@ -165,17 +165,15 @@ impl Series<'_> {
     fn run(&self, first: Box<dyn Simulation>) -> Result<Vec<Trial>, CliError> {
         let n_workers = self.prepared.concurrent_trials(self.n as usize, &self.chosen.device)?;
         // With several CPU threads, each simulation uses one of them. The first simulation, which has all, is then not reused.
-        let (first, device) = match &self.chosen.device {
+        let (first, unused, device) = match &self.chosen.device {
             Device::Cpu { threads } if n_workers > 1 && *threads > 1 => {
                 drop(first);
-                (None, Device::Cpu { threads: 1 })
+                (None, None, Device::Cpu { threads: 1 })
             }
-            // A simulation that shares a GPU may use other kernels than one that has it alone.
-            device @ Device::Cuda(_) if n_workers > 1 => {
-                drop(first);
-                (None, device.clone())
-            }
-            device => (Some(first), device.clone()),
+            // A simulation that shares a GPU may use other kernels than one that has it alone. Until the series ends, it keeps the
+            // modules and the data that all simulations share on the device.
+            device @ Device::Cuda(_) if n_workers > 1 => (None, Some(first), device.clone()),
+            device => (Some(first), None, device.clone()),
         };
         let series = DeferredSync::new(self.folder);
         let first = Mutex::new(first);
@@ -208,6 +206,7 @@ impl Series<'_> {
                 });
             }
         });
+        drop(unused);
         let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut trials = results.into_iter().collect::<Result<Vec<Trial>, CliError>>()?;
         trials.sort_by_key(|t| t.number);

@@ -12,6 +12,11 @@ const ENOUGH: u32 = 8;
 const WATCHED: Duration = Duration::from_millis(16);
 /// Maximum target duration without a subscription: the longest wait of a pause or an edit.
 const UNWATCHED: Duration = Duration::from_millis(100);
+/// Maximum ratio of the lengths of two successive batches while a view has a subscription.
+const WATCHED_GROWTH: f64 = 2.0;
+/// Maximum ratio without a subscription: a run of a second has few batches before they reach their target duration, and a batch eight
+/// times as long as [`BATCH`] is within [`UNWATCHED`].
+const UNWATCHED_GROWTH: f64 = 8.0;
 
 /// Measures the wall-clock time of running, excluding pauses.
 #[derive(Default)]
@@ -86,8 +91,8 @@ impl Pace {
         (steps, Duration::from_secs_f64(ahead.clamp(0.0, 0.05)))
     }
 
-    /// Adapts the batch length to its target duration. A short length is at most doubled; a long one is shortened at once,
-    /// because the window gets no frame during a batch.
+    /// Adapts the batch length to its target duration. A short length grows step by step; a long one is shortened at once, because
+    /// the window gets no frame during a batch.
     pub fn took(&mut self, steps: u32, time: Duration, is_watched: bool) {
         if self.fixed.is_some() || steps < self.batch.min(4) {
             return;
@@ -109,10 +114,12 @@ const fn longest(is_watched: bool) -> Duration {
     if is_watched { WATCHED } else { UNWATCHED }
 }
 
-/// Returns the number of steps that take the target duration, at most twice `steps`, given that `steps` steps took `time`.
+/// Returns the number of steps that take the target duration, given that `steps` steps took `time`; at most `steps` times the maximum
+/// growth.
 fn fitting(steps: u32, time: Duration, is_watched: bool) -> u32 {
     let target = (time * ENOUGH / steps.max(1)).clamp(BATCH, longest(is_watched));
-    let ratio = (target.as_secs_f64() / time.as_secs_f64().max(1e-9)).min(2.0);
+    let growth = if is_watched { WATCHED_GROWTH } else { UNWATCHED_GROWTH };
+    let ratio = (target.as_secs_f64() / time.as_secs_f64().max(1e-9)).min(growth);
     ((f64::from(steps) * ratio).round() as u32).clamp(1, LONGEST)
 }
 
@@ -163,6 +170,18 @@ mod tests {
         assert_eq!(pace.next(0.0, 1e-4).0, 4096, "a command alone changes nothing");
         pace.cut_short(20, Duration::from_secs(1), true);
         assert!(pace.next(0.0, 1e-4).0 < 20, "steps became slow");
+    }
+
+    #[test]
+    fn a_run_that_no_view_watches_reaches_its_batch_length_soon() {
+        let mut pace = Pace::new();
+        let lengths: Vec<u32> = (0..6)
+            .map(|_| {
+                pace.took(pace.batch, Duration::from_micros(1) * pace.batch, false);
+                pace.next(0.0, 1e-4).0
+            })
+            .collect();
+        assert_eq!(lengths, [8, 64, 512, 4096, 8000, 8000]);
     }
 
     #[test]

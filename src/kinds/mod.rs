@@ -159,8 +159,7 @@ macro_rules! kinds {
 
             /// Predicts the memory of `n` trials, which share the setup, as [`Model::predict`] does that of one.
             pub fn predict_trials(&self, on: DeviceKind, n: u32) -> MemoryReport {
-                let shared = match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::SHARED_MEMORY, )* };
-                self.predict(on).of_trials(n, shared)
+                match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::predict_trials(p, None, on, n), )* }
             }
 
             /// Returns the number of trainable parameters; `None` if the kind trains none, or the number depends on

@@ -353,6 +353,11 @@ pub trait Kind {
         let _ = (params, setup, on);
         MemoryReport::default()
     }
+    /// Predicts the memory of `n` trials as [`Kind::predict`] does that of one; trials may have other buffers than a simulation that
+    /// has the device alone.
+    fn predict_trials(params: &Self::Params, setup: Option<&Self::Setup>, on: DeviceKind, n: u32) -> MemoryReport {
+        Self::predict(params, setup, on).of_trials(n, Self::SHARED_MEMORY)
+    }
     /// Returns the temporary host memory of [`Kind::prepare`], which [`Kind::predict`] does not include.
     fn scratch(params: &Self::Params) -> MemoryReport {
         let _ = params;

@@ -1,7 +1,7 @@
 // Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.
 #pragma once
 
-// Layout of ring buffers, tables and connection words; constant for the life of a network.
+// Layout of ring buffers, tables and connection words; only the rings change, between launches.
 struct alignas(4) RingLayout {
     unsigned int target_bits; // Bits of the target in a packed connection
     unsigned int window; // Steps of a whole window: rows of the arrivals table

@@ -204,7 +204,7 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
     }
 
     fn predict_trials(&self, on: DeviceKind, n: u32) -> MemoryReport {
-        self.predict(on).of_trials(n, K::SHARED_MEMORY)
+        K::predict_trials(&self.params, Some(&self.setup), on, n)
     }
 
     fn start_series(

@@ -3,7 +3,7 @@
 use super::{
     cell_models, circuit,
     cpu::{CpuSim, leaky::LeakySim},
-    cuda::{self, CudaSim},
+    cuda::{self, CudaSim, SHARED_WINDOW, Tuning},
     edge_lists,
     general::{
         Plasticity,
@@ -130,14 +130,13 @@ impl Kind for SpikingKind {
     }
 
     fn predict(params: &Params, setup: Option<&Setup>, on: DeviceKind) -> MemoryReport {
-        let sizes = setup.map(NetworkSize::of).or_else(|| NetworkSize::from_params(params));
-        match (sizes, on) {
-            _ if params.network.source == Source::Rules => predict::rules(params, on),
-            _ if params.network.model == NeuronModel::NoisyLeaky => MemoryReport::default(), // not predicted
-            (Some(sizes), DeviceKind::Cpu { threads }) => predict::cpu(params, &sizes, threads),
-            (Some(sizes), DeviceKind::Cuda) => predict::cuda(params, &sizes),
-            (None, _) => MemoryReport::default(),
-        }
+        predict::of(params, setup, on, &Tuning::default())
+    }
+
+    /// Trials on a GPU are those of which few neurons are driven; others need a little more memory.
+    fn predict_trials(params: &Params, setup: Option<&Setup>, on: DeviceKind, n: u32) -> MemoryReport {
+        let tuning = if n > 1 { Tuning::reached(1, SHARED_WINDOW) } else { Tuning::default() };
+        predict::of(params, setup, on, &tuning).of_trials(n, Self::SHARED_MEMORY)
     }
 
     fn scratch(params: &Params) -> MemoryReport {

@@ -10,7 +10,7 @@ use super::{
         plasticity::laws::Rule,
     },
     measure::RunningRate,
-    params::{Params, Source, StatePrecision},
+    params::{NeuronModel, Params, Source, StatePrecision},
     setup::Setup,
 };
 use crate::{
@@ -67,9 +67,21 @@ impl NetworkSize {
     }
 }
 
+/// Returns the memory of a simulation at start, on a GPU with these launch parameters; empty if it is unknown.
+pub fn of(params: &Params, setup: Option<&Setup>, on: DeviceKind, tuning: &Tuning) -> MemoryReport {
+    let sizes = setup.map(NetworkSize::of).or_else(|| NetworkSize::from_params(params));
+    match (sizes, on) {
+        _ if params.network.source == Source::Rules => rules(params, on),
+        _ if params.network.model == NeuronModel::NoisyLeaky => MemoryReport::default(), // not predicted
+        (Some(sizes), DeviceKind::Cpu { threads }) => cpu(params, &sizes, threads),
+        (Some(sizes), DeviceKind::Cuda) => cuda(params, &sizes, tuning),
+        (None, _) => MemoryReport::default(),
+    }
+}
+
 /// Returns the memory of [`cpu::CpuSim`] at start, by owner as in `memory`. Lists that grow with activity (spikes in flight,
 /// arrivals, the calendar) are empty at start, and stay small compared with the connectivity.
-pub fn cpu(params: &Params, sizes: &NetworkSize, threads: usize) -> MemoryReport {
+fn cpu(params: &Params, sizes: &NetworkSize, threads: usize) -> MemoryReport {
     let n = sizes.neurons;
     let parts = (threads as u64).clamp(1, n.max(1));
     let words = n + 1 + sizes.connections + 2 * sizes.overflow + n * (parts - 1);
@@ -87,7 +99,7 @@ pub fn cpu(params: &Params, sizes: &NetworkSize, threads: usize) -> MemoryReport
 }
 
 /// Returns the memory of a network from rules; empty if it cannot be built.
-pub fn rules(params: &Params, on: DeviceKind) -> MemoryReport {
+fn rules(params: &Params, on: DeviceKind) -> MemoryReport {
     let Ok(plan) = plan::plan(params) else { return MemoryReport::default() };
     let (n, stride) = (u64::from(plan.n), u64::from(plan.stride));
     let mut report = MemoryReport::default();
@@ -133,16 +145,16 @@ pub fn scratch(params: &Params) -> MemoryReport {
 
 /// Returns the memory of [`CudaSim`](super::cuda::CudaSim) at start, with stimuli of few sources. Empty if the network exceeds
 /// the limits of the CUDA backend.
-pub fn cuda(params: &Params, sizes: &NetworkSize) -> MemoryReport {
+fn cuda(params: &Params, sizes: &NetworkSize, tuning: &Tuning) -> MemoryReport {
     let real = match params.lif.precision {
         StatePrecision::F64 => 8,
         StatePrecision::F32 => 4,
     };
     let timing = SpikeTiming::of(&params.lif.derive::<f64>());
     let NetworkSize { neurons, connections, overflow, .. } = *sizes;
-    let buffers = BufferSizes::estimate(neurons, connections, overflow, timing, real, &Tuning::default());
+    let buffers = BufferSizes::estimate(neurons, connections, overflow, timing, real, tuning);
     let Ok(buffers) = buffers else { return MemoryReport::default() };
-    let mut report = super::cuda::predict(&buffers, timing.refractory);
+    let mut report = super::cuda::predict(&buffers, timing.refractory, tuning.persistent);
     report.host("measurements", sizes.neurons * size_of::<RunningRate>() as u64);
     report.host("names and positions", sizes.labels);
     report

@@ -20,11 +20,11 @@ const PREDICTED_MULTIPROCESSORS: u32 = 132;
 
 /// Returns the memory of a simulation at start, of neurons that fire at most once in `refractory` steps. The connections are shared.
 /// The connectivity by block is optional: it is built if half of the free memory suffices for it.
-pub fn predict(sizes: &BufferSizes, refractory: u32) -> MemoryReport {
+pub fn predict(sizes: &BufferSizes, refractory: u32, mode: PersistentMode) -> MemoryReport {
     let mut report = NetworkBuffers::predict(sizes).shared();
     report += DeviceBuffers::predict(sizes);
     report += LaunchQueue::predict();
-    let grid = sizes.persistent(PersistentMode::Auto, PREDICTED_MULTIPROCESSORS, BufferSizes::hot_state_bytes);
+    let grid = sizes.persistent(mode, PREDICTED_MULTIPROCESSORS, BufferSizes::hot_state_bytes);
     if let Some(Grid::Cooperative { blocks, .. }) = grid.filter(|_| sizes.overflow == 0) {
         let mut shared = MemoryReport::default();
         let mut add = |name, bytes| shared.add_optional("connectivity by block", name, Place::Device, bytes);
@@ -45,6 +45,7 @@ pub fn predict(sizes: &BufferSizes, refractory: u32) -> MemoryReport {
 mod tests {
     use super::*;
     use crate::{
+        data::generate::FLY_SIZE,
         kinds::spiking::{
             Params, Source, SpikingKind,
             cuda::{SpikeTiming, Tuning},
@@ -97,11 +98,10 @@ mod tests {
     fn a_trial_of_the_fly_needs_little_memory() {
         let params = Params::default();
         assert_eq!(params.network.source, Source::FlyStandIn);
-        let predicted = SpikingKind::predict(&params, None, DeviceKind::Cuda).required();
-        let alone = predicted.on(Place::Device);
-        let trial = predicted.of_another_trial(&[]).on(Place::Device);
-        assert!(trial <= 20_000_000 && alone >= trial + 55_000_000, "{trial} of {alone}");
-        let thirty = predicted.of_trials(30, SpikingKind::SHARED_MEMORY).on(Place::Device);
-        assert_eq!(thirty, alone + 29 * trial);
+        let bytes = |n| SpikingKind::predict_trials(&params, None, DeviceKind::Cuda, n).on(Place::Device);
+        let trial = bytes(3) - bytes(2);
+        assert!(trial <= 20_000_000, "{trial} bytes per trial");
+        assert_eq!(bytes(30), bytes(2) + 28 * trial);
+        assert!(bytes(2) > 2 * trial + 4 * FLY_SIZE.1, "the connections are counted once");
     }
 }
