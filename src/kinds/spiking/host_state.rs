@@ -160,7 +160,7 @@ impl<T: Real> HostState<T> {
     /// seed.
     pub fn reseed(&mut self, seed: u64) -> Result<(), SimError> {
         let context = BuildContext { seed, ..self.context.clone() };
-        let plan = StimulusPlan::new(&self.params, &self.setup, &context)?;
+        let plan = self.plan.reseeded(&self.params, &self.setup, &context)?;
         follow(&mut self.measurements, &plan);
         self.plan = plan;
         self.context = context;

@@ -160,6 +160,21 @@ impl StimulusPlan {
         Ok(Self { items, patterns: PatternStimulus::new(params, setup, context.seed) })
     }
 
+    /// Returns the plan of the same parameters with the draws of the seed in `context`. Queries are evaluated and files read again only
+    /// if targets may be chosen at random. Fails as [`StimulusPlan::new`] does.
+    pub fn reseeded(&self, params: &Params, setup: &Setup, context: &BuildContext) -> Result<Self, SimError> {
+        if may_choose_at_random(params) {
+            return Self::new(params, setup, context);
+        }
+        let mut plan = Self { patterns: PatternStimulus::new(params, setup, context.seed), ..self.clone() };
+        for item in &mut plan.items {
+            if let PlanAction::Train { train, .. } = &mut item.what {
+                train.seed = context.seed;
+            }
+        }
+        Ok(plan)
+    }
+
     /// Whether the stimuli drive so few of `n` neurons that few are expected to be reached in a window.
     pub fn drives_few(&self, n: u32) -> bool {
         self.n_driven().saturating_mul(MIN_NEURONS_PER_DRIVEN) <= n.into()
@@ -219,6 +234,13 @@ impl StimulusPlan {
     pub fn patterns(&self) -> Option<&Arc<PatternSchedule>> {
         self.patterns.as_ref().map(|of| &of.schedule)
     }
+}
+
+/// Whether the keyword of random choices is in any query of the parameters.
+fn may_choose_at_random(params: &Params) -> bool {
+    let targets = params.interventions.iter().map(|v| &v.target.0);
+    let mut queries = targets.chain(params.selections.iter().map(|selection| &selection.query.0));
+    queries.any(|query| query.to_ascii_lowercase().contains("random"))
 }
 
 fn named(i: usize, intervention: &Intervention, error: SimError) -> SimError {
@@ -399,5 +421,30 @@ impl PlanBuilder<'_> {
         let chances = Chances::new(rate_hz * self.dt_ms * 1e-3);
         let train = Train { seed: self.selector.context.seed, address: address(purpose, stream), chances };
         self.push(when, PlanAction::Train { train, lanes: lanes.clone(), weight_mv });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        kinds::spiking::{Source, SpikingKind},
+        sim::{Kind as _, Progress},
+    };
+
+    #[test]
+    fn a_reseeded_plan_is_that_of_the_seed() {
+        let mut params = Params::default();
+        params.network.source = Source::Balanced;
+        (params.network.n_neurons, params.network.in_degree) = (200, 5);
+        let context = |seed| BuildContext { seed, ..BuildContext::default() };
+        let setup = SpikingKind::prepare(&params, &context(1), &Progress::default()).expect("a network");
+        let new = |params: &Params, seed| StimulusPlan::new(params, &setup, &context(seed)).expect("a plan");
+        for target in ["idx = 3..9", "Random 9 of all"] {
+            params.interventions = vec![Intervention { target: target.into(), ..Intervention::default() }];
+            let got = new(&params, 1).reseeded(&params, &setup, &context(2)).expect("a plan");
+            assert_eq!(format!("{got:?}"), format!("{:?}", new(&params, 2)), "{target}");
+            assert_ne!(format!("{got:?}"), format!("{:?}", new(&params, 1)), "{target}");
+        }
     }
 }

@@ -102,6 +102,6 @@ mod tests {
         let trial = bytes(3) - bytes(2);
         assert!(trial <= 20_000_000, "{trial} bytes per trial");
         assert_eq!(bytes(30), bytes(2) + 28 * trial);
-        assert!(bytes(2) > 2 * trial + 4 * FLY_SIZE.1, "the connections are counted once");
+        assert!(bytes(2) > 2 * trial + 4 * u64::from(FLY_SIZE.1), "the connections are counted once");
     }
 }

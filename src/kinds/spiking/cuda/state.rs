@@ -90,7 +90,9 @@ pub fn read<T: Real>(
     memory.clear()?;
     memory.states.write_at(0, &words(saved.neurons.iter().flat_map(|n| [n.u, n.g])).collect::<Vec<_>>())?;
     memory.anchors.write_at(0, &saved.neurons.iter().map(|n| n.anchor).collect::<Vec<_>>())?;
-    let marks = |n: &SavedNeuron<T>| n.marks & !mark::FIRED;
+    // A neuron without a current must not be flagged, because kernels then read memory that may not be allocated.
+    let unset = if saved.currents.is_empty() { mark::FIRED | mark::CURRENT } else { mark::FIRED };
+    let marks = |n: &SavedNeuron<T>| n.marks & !unset;
     memory.marks.write_at(0, &saved.neurons.iter().map(marks).collect::<Vec<_>>())?;
     if !saved.currents.is_empty() {
         memory.reserve_currents()?;
