@@ -53,7 +53,7 @@ const MIN_FULL_RING: u32 = 1 << 12;
 /// Minimum number of entries in a ring that is not full.
 const MIN_RING: u32 = 1 << 14;
 /// Part of the entries that a window may add for which rings have room besides, to hold spikes in transit.
-const RING_MARGIN: u64 = 16;
+const RING_MARGIN: u64 = 64;
 /// Maximum number of steps per window of simulations that share the device: shorter than the usual delay, because the table of
 /// arrivals, which grows with the window, is half of their memory.
 pub const SHARED_WINDOW: u32 = 16;
