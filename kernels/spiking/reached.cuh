@@ -22,13 +22,16 @@
 //                                   the checks of four waking groups at a time, the next chunk is read while one is
 //                                   delivered; 32 busy trials take 12 blocks each. In the same run the form before had
 //                                   2116 / -; 282 / -, and one trial with 408 driven neurons 163. Kept
+//   - /   - / 1950 / 1929; 276 / 268  one copy of the connections, windows of 16 steps in place of 18, which save 1.1 of
+//                                   20.5 MB per trial. Kept
 // A window of the fourth form took 31,600 cycles: plan 2,250, delivery 7,600, wait 5,060, neurons 11,600, wait 3,970. With
 // model and plan in shared memory and one list per chunk: 29,200. The same in clusters of eight blocks with their hardware
 // barrier: 24,400, but 1,244 simulated seconds per second against 1,334 in total; dropped.
 // With 408 driven neurons (10,500 reached by 35,000 events, 16 trials of eight blocks) the fourth form took 126,000 cycles:
-// delivery and waking groups 66,000, neurons 48,000; the last 42,000 and 43,000. The arrivals of 16 trials exceed the L2 cache,
-// so that by a count of their sectors about 130 MB per window pass between it and memory, 2.4 TB/s. Tried at that load: neurons sorted by their number of
-// events, neurons 58,000 cycles; 33 blocks and four trials at a time, 241; 66 blocks, 85; 16 blocks, 315; four blocks, 260.
+// delivery and waking groups 66,000, neurons 48,000; the fifth 42,000 and 43,000. The arrivals of 16 trials exceed the L2
+// cache, so that by a count of their sectors about 130 MB per window pass between it and memory, 2.4 TB/s. Tried at that
+// load: neurons sorted by their number of events, neurons 58,000 cycles; 33 blocks and four trials at a time, 241; 66
+// blocks, 85; 16 blocks, 315; four blocks, 260.
 #pragma once
 #include "spiking/step_lif.cuh"
 #include "spiking/grid_barrier.cuh"
