@@ -2,11 +2,13 @@
 #pragma once
 #include "common/elements.cuh"
 #include "gen/shared/evolution-CONSTANTS.cuh"
-#include "gen/shared/evolution-SUMS.cuh"
 #include "gen/shared/PassArgs.cuh"
 #include "gen/shared/MatrixArgs.cuh"
 #include "gen/shared/Draws.cuh"
 #include "gen/shared/TensorArgs.cuh"
+
+constexpr unsigned int SUM_TILE = 64u;
+constexpr unsigned int SUM_PAIRS = 16u;
 
 // Rows of the unperturbed model; their inputs are added to weighted sums.
 struct alignas(4) InputRowsArgs {

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`prepared`] | a model whose setup exists: checks, start of simulations |
 //! | `scheduled` | interventions that set a parameter, around the simulation of any kind |
+//! | [`device_cache`] | data of a setup on devices, one copy for all simulations |
 //! | [`edit`] | parameter changes, checked against their declaration |
 //! | `field_readback` | fields copied from a GPU while the next steps run |
 //! | [`host_sim`] | simulation of kinds whose backends share the state on the host |
@@ -14,6 +15,7 @@
 //! | [`threads`] | threads of a CPU backend, which start with the first work |
 //! | `trials` | several trials of any kind as one simulation |
 
+pub mod device_cache;
 pub mod edit;
 pub mod element_files;
 pub(super) mod field_readback;

@@ -1,7 +1,6 @@
 //! Reads or generates the neurons and their connectivity.
 
 use super::{
-    cuda::network::NetworkCache,
     general::network::RuleNetwork,
     params::{Network, Params, Source},
     rewiring,
@@ -11,6 +10,7 @@ use crate::{
         Connectome, Csr, DataError, NeuronTable, Tables,
         generate::{RandomConnection, balanced_with},
     },
+    kinds::shared::device_cache::DeviceCache,
     params::ParamGroup as _,
     sim::{BuildContext, Column, Connection, ConnectionSource, Connectivity, ElementSet, Progress, SYNAPSES, SimError},
 };
@@ -26,8 +26,8 @@ pub struct Setup {
     pub provenance: Vec<String>,
     /// Notices about the input, one sentence each.
     pub notices: Vec<String>,
-    /// The connections on devices.
-    pub(super) on_device: NetworkCache,
+    /// Connections on devices.
+    pub(super) on_device: DeviceCache,
     /// Network from rules, in place of [`Setup::connectivity`], which is then empty.
     rules: Option<RuleNetwork>,
 }
@@ -88,7 +88,7 @@ impl Setup {
             connectivity: synapses,
             provenance,
             notices,
-            on_device: NetworkCache::default(),
+            on_device: DeviceCache::default(),
             rules: None,
         })
     }
@@ -106,7 +106,7 @@ impl Setup {
             connectivity: Csr::default(),
             provenance,
             notices,
-            on_device: NetworkCache::default(),
+            on_device: DeviceCache::default(),
             rules: Some(network),
         }
     }

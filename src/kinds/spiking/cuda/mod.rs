@@ -54,7 +54,7 @@
 //! | `sizes` | buffer sizes, before allocation |
 //! | `buffers` | device memory of a simulation |
 //! | `network` | connections on a device, which the simulations of a setup share |
-//! | `rings` | room in the rings of spikes and chunks, and their growth |
+//! | `rings`, `ring_growth` | room in the rings of spikes and chunks, and longer rings |
 //! | `launches` | kernel launches that all neuron models share |
 //! | `block_csr` | connectivity partitioned by block, for persistent kernels |
 //! | `stimuli` | active stimuli in the layout of the kernels |
@@ -73,10 +73,11 @@ mod launch_queue;
 mod launches;
 mod leaky;
 mod lif;
-pub(super) mod network;
+mod network;
 mod neuron_model;
 mod predict;
 mod reached;
+mod ring_growth;
 mod rings;
 mod simulation;
 mod sizes;
@@ -103,6 +104,7 @@ use launch_queue::{LaunchQueue, Reading, StepMode};
 use launches::GraphVariant;
 use leaky::LeakyUnits;
 use lif::LifNeurons;
+use network::SharedNetwork;
 use neuron_model::DeviceNeurons;
 pub use predict::predict;
 use reached::{MAX_EVENTS_REACHED, blocks_for, reached_blocks};
@@ -207,7 +209,7 @@ impl<T: Real> CudaSim<T> {
         let connectivity = &host.setup.connectivity;
         let sizes = BufferSizes::new(connectivity, timing, T::BYTES as u64, &tuning)?;
         let kernels = Kernels::load_as(gpu, &module::<T>())?;
-        let network = host.setup.on_device.share(gpu, &sizes, connectivity)?;
+        let network = SharedNetwork::of(&host.setup.on_device, gpu, &sizes, connectivity)?;
         let mut memory =
             DeviceBuffers::new(gpu, &sizes, &tuning, network, connectivity.target_bits, host.context.seed)?;
         let neurons = N::new(gpu, &host, &mut memory)?;
@@ -307,11 +309,8 @@ impl<T: Real> CudaSim<T> {
         let next_listed = self.listed.partition_point(|k| *k < step);
         let is_listed = self.listed.get(next_listed).is_some_and(|k| *k < end);
         let supports_persistent = self.memory.supports_persistent(self.neurons.spec().persistent_sources);
-        let can_persist = self.window == self.sizes.window
-            && !is_listed
-            && supports_persistent
-            && rings.can_persist(self.sizes.window);
-        let persistent = self.persistent.filter(|_| can_persist);
+        let can_persist = self.window == self.sizes.window && !is_listed && supports_persistent;
+        let persistent = self.persistent.filter(|_| can_persist && rings.can_persist(self.sizes.window));
         let can_reach = !is_listed && self.memory.n_traced == 0 && self.events_per_window <= MAX_EVENTS_REACHED;
         let reached = self.reached.filter(|_| can_reach).map(|blocks| blocks_for(blocks, self.events_per_window));
         let is_one_launch = reached.is_some() || persistent.is_some();

@@ -5,6 +5,7 @@ use crate::{
     buffers,
     data::Csr,
     gpu::{Buf, Gpu, GpuError},
+    kinds::shared::device_cache::DeviceCache,
     sim::{Buffers as _, MemoryReport},
 };
 use std::{
@@ -72,29 +73,6 @@ impl BlockBuffers {
     }
 }
 
-/// Connections of one setup by device, while simulations use them.
-#[derive(Default)]
-pub struct NetworkCache(Mutex<Vec<Weak<NetworkBuffers>>>);
-
-impl NetworkCache {
-    /// Returns the connections on a device, and uploads them unless a simulation uses them there. Simulations that start together
-    /// wait for one upload. Fails if device memory is full or the device fails.
-    pub fn share(&self, gpu: &Arc<Gpu>, sizes: &BufferSizes, connectivity: &Csr) -> Result<SharedNetwork, GpuError> {
-        let mut known = locked(&self.0);
-        known.retain(|network| network.strong_count() > 0);
-        let found = known.iter().filter_map(Weak::upgrade).find(|network| network.gpu.is_same_device(gpu));
-        let buffers = match found {
-            Some(buffers) => buffers,
-            None => {
-                let new = Arc::new(NetworkBuffers::upload(gpu, sizes, connectivity)?);
-                known.push(Arc::downgrade(&new));
-                new
-            }
-        };
-        Ok(SharedNetwork(Some(Use { gpu: gpu.clone(), buffers, by_block: None })))
-    }
-}
-
 /// Use of shared connections by one simulation; empty until it is attached.
 #[derive(Default)]
 pub struct SharedNetwork(Option<Use>);
@@ -121,6 +99,14 @@ impl Deref for SharedNetwork {
 }
 
 impl SharedNetwork {
+    /// Returns the connections on a device, and uploads them unless a simulation of the setup uses them there. Fails if device memory
+    /// is full or the device fails.
+    pub fn of(setup: &DeviceCache, gpu: &Arc<Gpu>, sizes: &BufferSizes, connectivity: &Csr) -> Result<Self, GpuError> {
+        let is_there = |network: &NetworkBuffers| network.gpu.is_same_device(gpu);
+        let buffers = setup.share(is_there, || NetworkBuffers::upload(gpu, sizes, connectivity))?;
+        Ok(Self(Some(Use { gpu: gpu.clone(), buffers, by_block: None })))
+    }
+
     /// Returns the connections by block, which persistent kernels read.
     pub(super) fn blocks(&self) -> &BlockBuffers {
         let by_block = self.0.as_ref().and_then(|network| network.by_block.as_deref());
