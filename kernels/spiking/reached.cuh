@@ -237,8 +237,8 @@ template <typename T> struct ReachedNeurons {
         }
     }
 
-    // Steps a neuron without a current that is open to input, by the sums of the steps in `summed`, from any number of sources
-    // below two.
+    // Steps a neuron that has no constant current and takes input, of a network with at most one source of kicks. Its sums are
+    // those of the steps in `summed`.
     __device__ unsigned int step_plain(Neuron<T>& neuron, PendingEvents& pending, const Window& w, const Constants<T>& c, const int* sums,
                                        unsigned int summed, unsigned int kicked, unsigned int& n_evaluated) {
         short* mine = &smem.sums[0][threadIdx.x];

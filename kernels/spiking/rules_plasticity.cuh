@@ -20,8 +20,8 @@
 //   18.2 / 38.1   659 MB  history. Kept
 //   13.3 / 28.5  1136 MB  index by target, weights in the order of rows: a column reads and writes scattered weights
 //   12.7 / 28.3  1136 MB  weights in the order of columns: a row reads and writes scattered weights
-// The history is kept although its updates take 1.34 times as long: it needs 58 % of the memory, one walk serves all rules
-// (triplets and nearest spikes read more than one trace of the target), and a weight is written once per spike, by one lane.
+// The history is kept although its updates take 1.34 times as long: it needs 58 % of the memory, and a weight is
+// written by one kernel only, which serves all rules.
 #pragma once
 #include "common/exact.cuh"
 

@@ -165,7 +165,7 @@ impl Series<'_> {
     fn run(&self, first: Box<dyn Simulation>) -> Result<Vec<Trial>, CliError> {
         let n_workers = self.prepared.concurrent_trials(self.n as usize, &self.chosen.device)?;
         // With several CPU threads, each simulation uses one of them. The first simulation, which has all, is then not reused.
-        let (first, unused, device) = match &self.chosen.device {
+        let (first, kept_alive, device) = match &self.chosen.device {
             Device::Cpu { threads } if n_workers > 1 && *threads > 1 => {
                 drop(first);
                 (None, None, Device::Cpu { threads: 1 })
@@ -206,7 +206,7 @@ impl Series<'_> {
                 });
             }
         });
-        drop(unused);
+        drop(kept_alive);
         let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut trials = results.into_iter().collect::<Result<Vec<Trial>, CliError>>()?;
         trials.sort_by_key(|t| t.number);

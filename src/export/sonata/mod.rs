@@ -5,7 +5,7 @@
 //! | `circuit_config.json`, `simulation_config.json` | the files below, duration, time step, seed |
 //! | `nodes.h5`, `node_types.csv` | a population per group of elements, with ids, positions in µm and categories |
 //! | `node_type.100.json`, … | parameters of the neuron model of a node type: names and units of NEST (pF, ms, mV, pA), or texts with units |
-//! | `edges.h5`, `edges.E-I.h5`, …; `edge_types.csv` | a population per edge list: weights and delays in ms, index groups by source and target, those that all edges of a list have also per type; [`read`](crate::data::read) reads these files |
+//! | `edges.h5`, `edges.E-I.h5`, …; `edge_types.csv` | a population per edge list: weights and delays in ms, those that all edges of a list have also per type; index groups by source and target; [`read`](crate::data::read) reads these files |
 //! | `spikes.h5` | times in ms and elements, by time; `spikes.3.h5` for trial 3 |
 //! | `NAME.h5` | reports: fields, and series over elements, with samples at equal distances |
 //!
