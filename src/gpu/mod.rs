@@ -22,6 +22,7 @@ pub mod compile;
 mod compiling;
 mod energy;
 mod error;
+mod events;
 mod graph;
 pub mod grid;
 pub mod header;
@@ -119,6 +120,7 @@ pub struct Gpu {
     /// Number of launches, copies, graphs and waits issued to the compute stream.
     issued: Arc<AtomicU64>,
     held: Arc<HeldBytes>,
+    events: Arc<events::Events>,
     /// Overhead of events per measured launch, nanoseconds.
     added_by_events: OnceLock<u64>,
     /// Modules loaded on this device.
@@ -174,6 +176,7 @@ impl Gpu {
             allocations: AtomicU64::new(0),
             issued: Arc::default(),
             held: Arc::default(),
+            events: Arc::default(),
             added_by_events: OnceLock::new(),
             modules: Arc::default(),
             context,
@@ -202,6 +205,7 @@ impl Gpu {
             allocations: AtomicU64::new(0),
             issued: Arc::default(),
             held: self.held.clone(),
+            events: self.events.clone(),
             added_by_events: self.added_by_events.clone(),
             modules: self.modules.clone(),
         }))

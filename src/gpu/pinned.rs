@@ -4,6 +4,7 @@ use super::{
     Gpu, GpuError, Place,
     allocation::{self, Counted},
     error::Doing as _,
+    events::Event,
     layout::CudaType,
     trace::{self, Lane},
 };
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 /// Position in a stream, after all work issued so far.
 pub struct Mark {
-    pub(super) event: CudaEvent,
+    pub(super) event: Event,
     /// Whether other simulations use the device, and the processors that wait for it.
     pub(super) is_shared: bool,
 }
@@ -31,7 +32,7 @@ fn wait(event: &CudaEvent, is_shared: bool) -> Result<(), DriverError> {
 impl Mark {
     /// Records a mark at the current end of the compute stream.
     pub fn now(gpu: &Gpu) -> Result<Self, GpuError> {
-        let event = gpu.compute.record_event(None).doing(|| "marking a moment on the GPU".to_owned())?;
+        let event = gpu.events.mark(&gpu.compute).doing(|| "marking a moment on the GPU".to_owned())?;
         Ok(Self { event, is_shared: gpu.sharing > 1 })
     }
 

@@ -232,7 +232,7 @@ impl<T: CudaType> Slice<T> {
             return Ok(());
         }
         let (compute, doing) = (&self.gpu.compute, || format!("reading {what}"));
-        let after = compute.record_event(None).doing(doing)?;
+        let after = self.gpu.events.mark(compute).doing(doing)?;
         self.copy_out(range, into, 0, &after)?;
         // Later kernels wait for the copy, so they cannot change the source before the copy ends.
         self.gpu.note_issued();

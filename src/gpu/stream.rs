@@ -1,22 +1,23 @@
 //! Additional streams, concurrent with the compute stream and ordered by marks.
 
-use super::{Gpu, GpuError, Mark, error::Doing as _};
+use super::{Gpu, GpuError, Mark, error::Doing as _, events::Events};
 use cudarc::driver::CudaStream;
 use std::sync::Arc;
 
 /// Additional stream, into which [`Pass::on`](super::Pass::on) launches. Only [`Stream::wait`] and [`Gpu::wait`] order its work
 /// with other streams.
-pub struct Stream(pub(super) Arc<CudaStream>);
+pub struct Stream(pub(super) Arc<CudaStream>, Arc<Events>);
 
 impl Stream {
     /// Creates an idle stream.
     pub fn new(gpu: &Gpu) -> Result<Self, GpuError> {
-        gpu.context.new_stream().map(Self).doing(|| "making a stream".to_owned())
+        let stream = gpu.context.new_stream().doing(|| "making a stream".to_owned())?;
+        Ok(Self(stream, gpu.events.clone()))
     }
 
     /// Records a mark at the current end of this stream.
     pub fn mark(&self) -> Result<Mark, GpuError> {
-        let event = self.0.record_event(None).doing(|| "marking a moment of a stream".to_owned())?;
+        let event = self.1.mark(&self.0).doing(|| "marking a moment of a stream".to_owned())?;
         Ok(Mark { event, is_shared: false })
     }
 

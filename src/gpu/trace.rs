@@ -4,8 +4,12 @@
 //! recorded by the issuing thread, in a log that exists only while a batch is profiled in detail. Without profiling a span
 //! costs one check of a thread-local flag.
 
-use super::{GpuError, Timing, error::Doing as _};
-use cudarc::driver::{CudaEvent, CudaStream, sys::CUevent_flags};
+use super::{
+    GpuError, Timing,
+    error::Doing as _,
+    events::{Event, Events},
+};
+use cudarc::driver::CudaStream;
 use std::{cell::RefCell, sync::Arc, time::Instant};
 
 /// Row of the timeline, in drawing order.
@@ -132,10 +136,10 @@ impl Log {
 /// Work between two events on a stream, not yet placed on the timeline.
 pub(super) struct Flight {
     pub span: Span,
-    pub start: Arc<CudaEvent>,
-    pub end: Arc<CudaEvent>,
+    pub start: Arc<Event>,
+    pub end: Arc<Event>,
     /// Event at the origin of device times; `None` if this thread records no batch.
-    pub base: Option<Arc<CudaEvent>>,
+    pub base: Option<Arc<Event>>,
     /// Issue time on the host, nanoseconds since the batch began.
     pub called: u64,
 }
@@ -144,7 +148,7 @@ pub(super) struct Flight {
 pub(super) struct ThreadLog {
     pub trace: Log,
     pub flights: Vec<Flight>,
-    base: Option<Arc<CudaEvent>>,
+    base: Option<Arc<Event>>,
 }
 
 thread_local! {
@@ -207,7 +211,7 @@ pub(super) fn device<T>(
 }
 
 /// Returns the event at the origin of this batch's device times, on the first stream in use; `None` if profiling is off.
-pub(super) fn base(stream: &Arc<CudaStream>) -> Result<Option<Arc<CudaEvent>>, GpuError> {
+pub(super) fn base(stream: &Arc<CudaStream>) -> Result<Option<Arc<Event>>, GpuError> {
     let known = LOG.with_borrow(|log| log.as_ref().map(|log| log.base.clone()));
     match known {
         None => Ok(None),
@@ -220,8 +224,8 @@ pub(super) fn base(stream: &Arc<CudaStream>) -> Result<Option<Arc<CudaEvent>>, G
     }
 }
 
-fn event(stream: &Arc<CudaStream>) -> Result<CudaEvent, GpuError> {
-    stream.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).doing(|| "timing the GPU".to_owned())
+fn event(stream: &Arc<CudaStream>) -> Result<Event, GpuError> {
+    Events::default().timer(stream).doing(|| "timing the GPU".to_owned())
 }
 
 /// Maps device times to the host clock. `spans` hold the start on the device clock and the issue time on the host clock,

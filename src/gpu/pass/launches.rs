@@ -9,11 +9,12 @@ use super::{Pass, Pending};
 use crate::gpu::{
     Gpu, GpuError,
     error::Doing as _,
+    events::Event,
     nvtx,
     stream::Stream,
     trace::{self, Flight, Lane, Span},
 };
-use cudarc::driver::{CudaEvent, CudaStream, sys::CUevent_flags};
+use cudarc::driver::CudaStream;
 use std::{
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
@@ -24,7 +25,7 @@ const PAUSE: Duration = Duration::from_micros(5);
 
 /// Event after the last measured launch on the compute stream.
 pub(super) struct LastEvent {
-    event: Arc<CudaEvent>,
+    event: Arc<Event>,
     /// Count of issued work when the event was recorded: [`Gpu::issued`].
     issued: u64,
     recorded: Instant,
@@ -32,8 +33,8 @@ pub(super) struct LastEvent {
 
 /// Measured launch that is about to be issued.
 pub(in crate::gpu) struct Begun {
-    start: Arc<CudaEvent>,
-    base: Option<Arc<CudaEvent>>,
+    start: Arc<Event>,
+    base: Option<Arc<Event>>,
     called: Instant,
 }
 
@@ -83,7 +84,7 @@ impl Pass {
         let shared = self.last_event.as_ref().filter(is_neighbour).filter(|_| Arc::ptr_eq(stream, &gpu.compute));
         let start = match shared {
             Some(last) => last.event.clone(),
-            None => event(stream, name)?,
+            None => event(gpu, stream, name)?,
         };
         Ok(Begun { start, base, called: Instant::now() })
     }
@@ -97,7 +98,7 @@ impl Pass {
         begun: Begun,
     ) -> Result<(), GpuError> {
         let Begun { start, base, called } = begun;
-        let end = event(stream, name)?;
+        let end = event(gpu, stream, name)?;
         let issued = gpu.issued.load(Ordering::Relaxed);
         let last = || LastEvent { event: end.clone(), issued, recorded: Instant::now() };
         self.last_event = Arc::ptr_eq(stream, &gpu.compute).then(last);
@@ -115,7 +116,6 @@ impl Pass {
     }
 }
 
-fn event(stream: &Arc<CudaStream>, name: &'static str) -> Result<Arc<CudaEvent>, GpuError> {
-    let event = stream.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT));
-    event.map(Arc::new).doing(|| format!("timing {name}"))
+fn event(gpu: &Gpu, stream: &CudaStream, name: &'static str) -> Result<Arc<Event>, GpuError> {
+    gpu.events.timer(stream).map(Arc::new).doing(|| format!("timing {name}"))
 }
