@@ -13,9 +13,9 @@ use std::{
 mod stale;
 
 fn main() {
-    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("..");
     let kernels = root.join("kernels");
-    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=../build.rs");
     println!("cargo::rerun-if-changed={}", kernels.display());
     let files = sort_files(&kernels);
     let stale = stale::translations(&|name| fs::read(kernels.join(name)).unwrap_or_default());

@@ -88,17 +88,8 @@
 //! The other kinds and views have the same form. The window has five floors of its own: [`app`].
 
 pub mod app;
-pub mod cli;
-pub mod data;
-pub mod engine;
-pub mod experiment;
-pub mod export;
-pub mod gpu;
-pub mod kinds;
-pub mod nn;
-pub mod num;
-pub mod params;
-pub mod project;
-pub mod query;
-pub mod sim;
 pub mod view3d;
+
+pub use neuropil_core::{
+    choices, cli, data, engine, experiment, export, gpu, kinds, nn, num, param_tree, params, project, query, sim,
+};

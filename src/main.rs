@@ -38,7 +38,7 @@ fn open_window(window: Window) -> ExitCode {
 fn bench_window(bench: &WindowBench) -> ExitCode {
     use neuropil::app::shell::{bench as window, pages::examples};
     let examples = examples::ALL.iter().filter(|example| !example.needs_files);
-    let cases = match bench.cases(examples.filter_map(|example| Some((example.name, example.project()?)))) {
+    let cases = match bench.cases(examples.filter_map(|example| Some((example.name, examples::project_of(example)?)))) {
         Ok(cases) => cases,
         Err(code) => return code,
     };

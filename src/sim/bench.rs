@@ -63,9 +63,9 @@ pub struct TorchCase {
 macro_rules! torch_script {
     ($file:literal) => {
         concat!(
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/bench/", $file)),
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/bench/search.py")),
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/bench/measure.py"))
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/bench/", $file)),
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/bench/search.py")),
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/bench/measure.py"))
         )
     };
 }

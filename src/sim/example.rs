@@ -27,7 +27,7 @@ pub struct Example {
 macro_rules! example {
     ($name:literal, $place:literal, $title:literal, $about:literal, $facts:expr) => {
         $crate::sim::Example {
-            picture: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/examples/", $name, ".png")),
+            picture: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/examples/", $name, ".png")),
             needs_files: false,
             ..$crate::example!($name, $place, $title, $about, $facts, needs files)
         }
@@ -39,7 +39,7 @@ macro_rules! example {
             title: $title,
             about: $about,
             facts: $facts,
-            file: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/projects/", $name, ".ron")),
+            file: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../projects/", $name, ".ron")),
             picture: &[],
             needs_files: true,
         }

@@ -276,7 +276,7 @@ mod tests {
     /// The Shakespeare corpus gives the expected values. The test is skipped without the file.
     #[test]
     fn shakespeare_when_it_is_present() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/text/shakespeare.txt");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/text/shakespeare.txt");
         if !path.is_file() {
             return eprintln!("SKIPPED: no {}", path.display());
         }

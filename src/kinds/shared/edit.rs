@@ -115,7 +115,7 @@ mod tests {
     use crate::kinds::Model;
 
     fn model() -> Model {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("projects/balanced.ron");
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../projects/balanced.ron");
         crate::project::open(&path).expect("a project").0.model
     }
 

@@ -4,7 +4,7 @@ use crate::{
     app::{
         document::{graph, journal::UnsavedWork, open_document::Document, session::Session},
         kit::level::Level,
-        shell::{actions::runs, dialogs::Dialog, overlays::Overlays, pages::examples::Example, parts::ActionParts},
+        shell::{actions::runs, dialogs::Dialog, overlays::Overlays, pages::examples, parts::ActionParts},
     },
     kinds::Model,
     params::{Change, ParamId, Params, Role, Value, ValueType},
@@ -56,8 +56,8 @@ pub fn clear(parts: &mut ActionParts<'_>) {
 /// Opens and runs an example. One that needs files is only opened, and the path of the parameter that names them is returned.
 /// Returns `None` for other examples, and if the example does not exist or cannot be read.
 pub fn open_example(parts: &mut ActionParts<'_>, name: &str) -> Option<String> {
-    let example = Example::by_name(name)?;
-    let project = example.project()?;
+    let example = examples::by_name(name)?;
+    let project = examples::project_of(example)?;
     if example.needs_files {
         clear(parts);
         parts.document.session.replace(project, None);

@@ -14,14 +14,14 @@ pub static ALL: LazyLock<Vec<&'static Example>> = LazyLock::new(|| {
     all
 });
 
-impl Example {
-    pub fn by_name(name: &str) -> Option<&'static Self> {
-        ALL.iter().find(|e| e.name == name).copied()
-    }
+/// Returns the example of a name.
+pub fn by_name(name: &str) -> Option<&'static Example> {
+    ALL.iter().find(|e| e.name == name).copied()
+}
 
-    pub fn project(&self) -> Option<Project> {
-        project::read(self.file).ok().map(|(project, _)| project)
-    }
+/// Returns the project of an example; `None` if its file is damaged.
+pub fn project_of(example: &Example) -> Option<Project> {
+    project::read(example.file).ok().map(|(project, _)| project)
 }
 
 #[cfg(test)]
@@ -31,7 +31,7 @@ mod tests {
     #[test]
     fn every_example_opens_and_has_a_picture() {
         for example in ALL.iter() {
-            let project = example.project().expect(example.name);
+            let project = project_of(example).expect(example.name);
             assert!(!project.name.is_empty());
             assert!(example.about.len() <= 90, "{}: the card has room for two lines", example.name);
             if example.needs_files {
@@ -40,6 +40,6 @@ mod tests {
             let picture = image::load_from_memory(example.picture).expect(example.name);
             assert_eq!((picture.width(), picture.height()), (432, 243), "{}", example.name);
         }
-        assert!(Example::by_name("fly").is_some_and(|e| !e.needs_files));
+        assert!(by_name("fly").is_some_and(|e| !e.needs_files));
     }
 }

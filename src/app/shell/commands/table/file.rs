@@ -68,7 +68,7 @@ fn new_text(command: &C, _: &CommandState<'_>) -> String {
 
 fn example_text(command: &C, _: &CommandState<'_>) -> String {
     let C::Example(name) = command else { return String::new() };
-    format!("Example: {}", examples::Example::by_name(name).map_or(*name, |example| example.title))
+    format!("Example: {}", examples::by_name(name).map_or(*name, |example| example.title))
 }
 
 fn recent_text(command: &C, state: &CommandState<'_>) -> String {
