@@ -24,6 +24,8 @@
 //                                   2116 / -; 282 / -, and one trial with 408 driven neurons 163. Kept
 //   - /   - / 1950 / 1929; 276 / 268  one copy of the connections, windows of 16 steps in place of 18, which save 1.1 of
 //                                   20.5 MB per trial. Kept
+//   - /   - / 1981 / 1946; 290 / 248  sums by neuron in place of by step, 16 bytes per load; events of the host used again. Kept.
+//                                   In the same run the sums by step had 255 / 234, and one trial with 408 driven neurons 148
 // A window of the fourth form took 31,600 cycles: plan 2,250, delivery 7,600, wait 5,060, neurons 11,600, wait 3,970. With
 // model and plan in shared memory and one list per chunk: 29,200. The same in clusters of eight blocks with their hardware
 // barrier: 24,400, but 1,244 simulated seconds per second against 1,334 in total; dropped.
@@ -31,7 +33,9 @@
 // delivery and waking groups 66,000, neurons 48,000; the fifth 42,000 and 43,000. The arrivals of 16 trials exceed the L2
 // cache, so that by a count of their sectors about 130 MB per window pass between it and memory, 2.4 TB/s. Tried at that
 // load: neurons sorted by their number of events, neurons 58,000 cycles; 33 blocks and four trials at a time, 241; 66
-// blocks, 85; 16 blocks, 315; four blocks, 260.
+// blocks, 85; 16 blocks, 315; four blocks, 260; no prefetch of listed neurons, and marks, kicks and checks read only of neurons
+// that have them (7 of 27 scattered accesses per neuron less): 291 in place of 283, within the variation. 2, 4, 8 and 12 trials
+// in 16 blocks each: 104, 183, 267, 254.
 #pragma once
 #include "spiking/reached_state.cuh"
 
@@ -158,7 +162,7 @@ template <typename T> struct ReachedNeurons {
             if (is_exact && k < len) count = exact_count(a.m, words[j], word + k, a.overflow, gain);
             targets[j] = p.target(words[j]);
             steps[j] = k < len && count ? 1u << step : 0;
-            if (steps[j]) atomicAdd(&a.arrivals[p.column(targets[j]) + step * ROW], count);
+            if (steps[j]) atomicAdd(&a.arrivals[targets[j] * a.m.layout.window + step], count);
         }
         list(targets, steps);
     }
@@ -237,24 +241,48 @@ template <typename T> struct ReachedNeurons {
         }
     }
 
+    // Copies the sums of some steps of a neuron to shared memory, as 16 bits.
+    __device__ void stage_sums(const int* sums, unsigned int steps) {
+        short* mine = &smem.sums[0][threadIdx.x];
+        const auto stage = [&](unsigned int i, int sum) { mine[i * REACHED_BLOCK] = staged(sum); };
+        if (a.m.layout.window % 4) {
+            for (; steps; steps &= steps - 1) stage(__ffs(steps) - 1, sums[__ffs(steps) - 1]);
+            return;
+        }
+        constexpr int FOURS = 4; // loads at a time
+        for (; steps; mine += 4 * FOURS * REACHED_BLOCK, sums += 4 * FOURS, steps = steps >> 4 * FOURS) {
+            int4 found[FOURS];
+#pragma unroll
+            for (int q = 0; q < FOURS; ++q)
+                if (steps >> 4 * q & 15) found[q] = reinterpret_cast<const int4*>(sums)[q];
+#pragma unroll
+            for (int q = 0; q < FOURS; ++q) {
+                if (!(steps >> 4 * q & 15)) continue;
+                stage(4 * q, found[q].x);
+                stage(4 * q + 1, found[q].y);
+                stage(4 * q + 2, found[q].z);
+                stage(4 * q + 3, found[q].w);
+            }
+        }
+    }
+
+    // Clears the sums of some steps of a neuron.
+    __device__ void clear_sums(int* sums, unsigned int steps) const {
+        if (a.m.layout.window % 4) {
+            for (; steps; steps &= steps - 1) sums[__ffs(steps) - 1] = 0;
+            return;
+        }
+#pragma unroll
+        for (unsigned int i = 0; i < MAX_WINDOW_STEPS; i += 4)
+            if (steps >> i & 15) *reinterpret_cast<int4*>(&sums[i]) = make_int4(0, 0, 0, 0);
+    }
+
     // Steps a neuron that has no constant current and takes input, of a network with at most one source of kicks. Its sums are
     // those of the steps in `summed`.
     __device__ unsigned int step_plain(Neuron<T>& neuron, PendingEvents& pending, const Window& w, const Constants<T>& c, const int* sums,
                                        unsigned int summed, unsigned int kicked, unsigned int& n_evaluated) {
-        short* mine = &smem.sums[0][threadIdx.x];
-        for (unsigned int left = summed & pending.inputs; left;) {
-            unsigned int steps[SUMS_IN_FLIGHT];
-            int found[SUMS_IN_FLIGHT];
-#pragma unroll
-            for (int j = 0; j < SUMS_IN_FLIGHT; ++j, left &= left - 1) {
-                steps[j] = left ? __ffs(left) - 1 : 32;
-                found[j] = left ? sums[steps[j] * ROW] : 0;
-            }
-#pragma unroll
-            for (int j = 0; j < SUMS_IN_FLIGHT; ++j)
-                if (steps[j] < 32) mine[steps[j] * REACHED_BLOCK] = staged(found[j]);
-        }
-        const StagedNeuron<T> read = {{smem.cached, c.propagators}, mine};
+        stage_sums(sums, summed & pending.inputs);
+        const StagedNeuron<T> read = {{smem.cached, c.propagators}, &smem.sums[0][threadIdx.x]};
         const T weight = kicked ? (T)a.sources[0].weight : T(0);
         const unsigned int fired = step_sparse(neuron, pending, (int)w.steps, (unsigned int)w.step, c, read, 0, sums, summed, kicked, weight, n_evaluated);
         pending.non_finite = !is_finite_state(neuron.u, neuron.g); // also not finite before: inputs are bounded here
@@ -265,10 +293,10 @@ template <typename T> struct ReachedNeurons {
     __device__ unsigned int step(const Window& w, unsigned int lane, const Constants<T>& c, unsigned int& n_evaluated) {
         const Model& m = a.m;
         const unsigned int start = (unsigned int)w.step, summed = a.summed[lane];
-        const unsigned int kicked = m.n_sources ? a.kick_bits[lane] : 0;
+        const unsigned int kicked = m.n_sources && a.trains[lane >> 5] ? a.kick_bits[lane] : 0;
         Neuron<T> neuron = load<T>(lane, a.states, a.anchors, a.marks, a.currents);
         PendingEvents pending = {kicked | summed, max(signed_gap(a.checks[lane], start), 0)};
-        int* sums = a.arrivals + column(m.layout, lane);
+        int* sums = a.arrivals + lane * m.layout.window;
         pending.wait_until(signed_gap(neuron.anchor, start));
         const unsigned int before = neuron.anchor;
         const bool plain = m.n_sources < 2 && !m.may_overflow && w.steps <= STAGED_STEPS && !(neuron.marks & (CLOSED | CURRENT)) &&
@@ -276,7 +304,7 @@ template <typename T> struct ReachedNeurons {
         unsigned int fired = plain ? step_plain(neuron, pending, w, c, sums, summed, kicked, n_evaluated) : 0;
         for (int i = pending.next(); i < (int)w.steps; i = pending.next()) {
             ++n_evaluated;
-            const int sum = summed >> i & 1 ? sums[i * ROW] : 0;
+            const int sum = summed >> i & 1 ? sums[i] : 0;
             // Checks and arrivals that cancel are no input.
             if (!sum && !(kicked >> i & 1)) pending.inputs &= ~(1u << i);
             State<T> adds = {T(0), c.w_syn * (T)sum};
@@ -289,7 +317,7 @@ template <typename T> struct ReachedNeurons {
         a.checks[lane] = start + pending.next_check;
         wake_by(&a.wakes[lane >> 5], start, pending.next_check);
         if (kicked) a.kick_bits[lane] = 0;
-        for (unsigned int left = summed; left; left &= left - 1) sums[(__ffs(left) - 1) * ROW] = 0;
+        clear_sums(sums, summed);
         if (summed) a.summed[lane] = 0;
         return fired;
     }

@@ -11,8 +11,6 @@ constexpr unsigned int REACHED_BLOCK = 640;
 constexpr unsigned int KEPT_TRAINS = 32;
 // Groups of which a warp reads the threshold checks at a time.
 constexpr int WAKES_IN_FLIGHT = 4;
-// Sums of a neuron that a thread reads at a time.
-constexpr int SUMS_IN_FLIGHT = 6;
 
 // Shared memory of a block.
 template <typename T> struct ReachedState {
@@ -47,7 +45,7 @@ struct ReachedArgs {
     const void* currents;
     void* states;
     unsigned int *anchors, *checks, *wakes;
-    int* arrivals;
+    int* arrivals; // by neuron, then by step, other than in the other modes
     unsigned int* kick_bits;
     unsigned int* summed; // by neuron: one bit per step with input or a check; 0 between windows
     unsigned int* reached; // listed neurons, then driven groups
@@ -73,7 +71,7 @@ template <typename T> struct StagedNeuron {
     const short* sums;
 
     __device__ int peek(unsigned int i, unsigned int) const { return sums[i * REACHED_BLOCK]; }
-    __device__ static int exact_sum(int sum, unsigned int i, const int* table) { return BlockState<T>::exact_sum(sum, i, table); }
+    __device__ static int exact_sum(int sum, unsigned int i, const int* sums) { return sum == TOO_LARGE ? sums[i] : sum; }
 };
 
 // Appends a value per lane where `is_new`, with one atomic per warp. Called by all lanes.
