@@ -51,7 +51,8 @@ pub(super) struct BenchArgs {
     /// Simulated time before the first measurement of `bench project`, with a unit.
     #[arg(long, value_parser = duration_ms, allow_hyphen_values = true, value_name = "TIME")]
     pub warm_up: Option<f64>,
-    /// Trials that `bench project` steps together, with the seeds that follow the project's; the speed counts all of them.
+    /// Trials that `bench project` steps together, with the seeds that follow the project's; the speed counts all of them. `bench
+    /// window` measures each project with one trial and with this many.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub trials: u32,
     /// Project file of `bench project`, `bench taps` or `bench window`; of `bench window` several.

@@ -59,6 +59,7 @@ pub struct WindowBench {
 }
 
 /// A project with which the window is measured.
+#[derive(Clone)]
 pub struct WindowCase {
     /// Name of the case in the result.
     pub name: String,
@@ -103,7 +104,11 @@ impl WindowBench {
             cases.push(WindowCase { name, project: project::open(path)?.0, folder: base_of(path) });
         }
         cases.iter_mut().try_for_each(|case| self.adjust(&mut case.project))?;
-        Ok(cases)
+        Ok(if args.trials > 1 {
+            cases.into_iter().flat_map(|case| with_trials(case, args.trials)).collect()
+        } else {
+            cases
+        })
     }
 
     /// Applies --set, --device and --threads. With --device auto, the project determines the device. Fails if a parameter
@@ -120,4 +125,12 @@ impl WindowBench {
         }
         Ok(())
     }
+}
+
+/// Returns the case with one trial and the case with `n`.
+fn with_trials(mut one: WindowCase, n: u32) -> [WindowCase; 2] {
+    one.project.run.trials = 1;
+    let mut several = WindowCase { name: format!("{}, {n} trials", one.name), ..one.clone() };
+    several.project.run.trials = n;
+    [one, several]
 }
