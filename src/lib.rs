@@ -24,6 +24,9 @@
 //! | [`num`] | arithmetic with equal results on both backends | |
 //! | `view3d` | camera and renderer of points | |
 //!
+//! `app`, `view3d` and the program are the package `neuropil`; the modules below are `neuropil-core` (`src/Cargo.toml`), which
+//! depends on no crate that draws and is compiled and tested without the window. This crate exports them again.
+//!
 //! A module may also use what the modules in its last column use. `tests/floors/floors.rs` holds the exact table and
 //! fails with file and line. Deliberate limits:
 //!

@@ -137,7 +137,7 @@ fn finish(result: Result<(), CliError>) -> ExitCode {
 }
 
 /// Default filter of the log on stderr: warnings, and the notice of a missing matrix library.
-const LOGGED: &str = "warn,neuropil::nn::gemm=info";
+const LOGGED: &str = "warn,neuropil_core::nn::gemm=info";
 
 /// Sets up the log. `NEUROPIL_LOG` or `RUST_LOG` selects the messages on stderr.
 fn listen(window: Option<Listener>) {

@@ -62,7 +62,7 @@ impl<S: Subscriber> Layer<S> for CaptureLayer {
         if target == SHOWN {
             return;
         }
-        let own = target.strip_prefix("neuropil::");
+        let own = ["neuropil::", "neuropil_core::"].iter().find_map(|krate| target.strip_prefix(krate));
         let target = own.unwrap_or(target).split("::").next().unwrap_or_default().to_owned();
         let captured = CapturedEvent { level, target, text: fields.text, is_own: own.is_some() };
         let mut pending = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
