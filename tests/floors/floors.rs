@@ -373,6 +373,17 @@ fn there_is_one_egui_and_one_wgpu() {
 }
 
 #[test]
+fn the_library_depends_on_no_crate_of_the_window() {
+    let manifest = fs::read_to_string(root().join("src/Cargo.toml")).unwrap();
+    let of_window = |owners: &[&str]| owners.iter().all(|owner| ["app", "view3d", "main"].contains(owner));
+    let mut crates = OUTSIDE.iter().filter(|(_, owners)| of_window(owners)).map(|(krate, _)| krate.replace('_', "-"));
+    assert!(manifest.contains("\nrayon.workspace = true\n"), "the manifest lists crates line by line");
+    let named =
+        crates.find(|krate| manifest.contains(&format!("\n{krate}.")) || manifest.contains(&format!("\n{krate} ")));
+    assert_eq!(named, None, "src/Cargo.toml names a crate that only the window uses");
+}
+
+#[test]
 fn the_reader_of_sources_reads() {
     let code = code_only(
         "use crate::{\n    gpu::{Buf, sim},\n    params,\n}; // crate::engine\nlet s = \"crate::app\";\nron::to(x); a.ron; my_ron::x;",
