@@ -94,5 +94,6 @@ pub mod app;
 pub mod view3d;
 
 pub use neuropil_core::{
-    choices, cli, data, engine, experiment, export, gpu, kinds, nn, num, param_tree, params, project, query, sim,
+    actions, choices, cli, data, engine, experiment, export, gpu, kinds, nn, num, param_tree, params, project, query,
+    sim,
 };
