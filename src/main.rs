@@ -9,6 +9,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // SAFETY: this is the only thread.
     unsafe { neuropil::gpu::use_all_queues() };
+    neuropil::project::run::set_commit(env!("NEUROPIL_GIT"));
     neuropil::cli::main(Box::new(neuropil::app::shell::log::capture::layer()), open_window)
 }
 

@@ -27,6 +27,7 @@ use std::{
     fs,
     io::{self, ErrorKind},
     path::{Path, PathBuf},
+    sync::OnceLock,
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -87,9 +88,17 @@ pub(super) fn at(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {}", path.display(), io_reason(error)))
 }
 
-/// Returns the program, its version and, if known at the build, the commit.
+/// Commit of the program.
+static COMMIT: OnceLock<&str> = OnceLock::new();
+
+/// Sets the commit that [`app_version`] names. The program calls it once at the start.
+pub fn set_commit(commit: &'static str) {
+    COMMIT.set(commit).ok();
+}
+
+/// Returns the program, its version and, if it is known, the commit.
 pub fn app_version() -> String {
-    let commit = option_env!("NEUROPIL_GIT").map_or(String::new(), |c| format!(" ({c})"));
+    let commit = COMMIT.get().map_or(String::new(), |c| format!(" ({c})"));
     format!("neuropil {}{commit}", env!("CARGO_PKG_VERSION"))
 }
 

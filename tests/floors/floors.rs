@@ -131,7 +131,8 @@ fn sources() -> Vec<Source> {
         let text = fs::read_to_string(&path).unwrap();
         Source { path: inside, module, code: code_only(&text) }
     };
-    files(&src, &["rs"]).into_iter().map(read).collect()
+    // The build script is no module.
+    files(&src, &["rs"]).into_iter().map(read).filter(|source| source.path != "build.rs").collect()
 }
 
 /// Blanks comments, string contents and everything behind `#[cfg(test)] mod`, keeping line numbers.
