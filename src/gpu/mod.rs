@@ -39,6 +39,7 @@ mod occupancy;
 mod open;
 mod pass;
 mod pinned;
+mod pinned_pool;
 mod present;
 pub mod probe;
 pub mod selftest;
@@ -121,6 +122,7 @@ pub struct Gpu {
     issued: Arc<AtomicU64>,
     held: Arc<HeldBytes>,
     events: Arc<events::Events>,
+    pinned: Arc<pinned_pool::PinnedPool>,
     /// Overhead of events per measured launch, nanoseconds.
     added_by_events: OnceLock<u64>,
     /// Modules loaded on this device.
@@ -177,6 +179,7 @@ impl Gpu {
             issued: Arc::default(),
             held: Arc::default(),
             events: Arc::default(),
+            pinned: Arc::default(),
             added_by_events: OnceLock::new(),
             modules: Arc::default(),
             context,
@@ -206,6 +209,7 @@ impl Gpu {
             issued: Arc::default(),
             held: self.held.clone(),
             events: self.events.clone(),
+            pinned: self.pinned.clone(),
             added_by_events: self.added_by_events.clone(),
             modules: self.modules.clone(),
         }))

@@ -6,10 +6,11 @@ use super::{
     error::Doing as _,
     events::Event,
     layout::CudaType,
+    pinned_pool::{Block, PinnedPool},
     trace::{self, Lane},
 };
-use cudarc::driver::{CudaEvent, DriverError, PinnedHostSlice};
-use std::time::Duration;
+use cudarc::driver::{CudaEvent, DriverError};
+use std::{marker::PhantomData, time::Duration};
 
 /// Position in a stream, after all work issued so far.
 pub struct Mark {
@@ -45,10 +46,12 @@ impl Mark {
 
 /// Page-locked host memory, the fast target of [`Slice::download`](super::Slice::download).
 pub struct Pinned<T: CudaType> {
-    pub(super) slice: PinnedHostSlice<T>,
-    pub(super) copied: CudaEvent,
+    block: Block,
+    len: usize,
+    pub(super) copied: Event,
     is_shared: bool,
     _counted: Counted,
+    elements: PhantomData<T>,
 }
 
 impl<T: CudaType> Drop for Pinned<T> {
@@ -64,17 +67,19 @@ impl<T: CudaType> Pinned<T> {
         if allocation::fails() {
             return Err(GpuError::Full { doing: doing(), why: "no memory".to_owned() });
         }
-        // SAFETY: the memory is initialised before it can be read.
-        let mut slice = unsafe { gpu.context.alloc_pinned_with_flags(len.max(1), 0) }.doing(doing)?;
-        slice.as_mut_slice().doing(doing)?.fill(T::zeroed());
-        let copied = gpu.context.new_event(None).doing(doing)?;
-        let counted = Counted::new(gpu, Place::Pinned, (slice.len() * size_of::<T>()) as u64);
-        Ok(Self { slice, copied, is_shared: gpu.sharing > 1, _counted: counted })
+        let len = len.max(1);
+        let bytes = len * size_of::<T>();
+        let block = PinnedPool::block(gpu, bytes, doing)?;
+        // SAFETY: the block has at least so many bytes, and nothing else uses it.
+        unsafe { block.address().write_bytes(0, bytes) };
+        let copied = gpu.events.mark(&gpu.copy).doing(doing)?;
+        let counted = Counted::new(gpu, Place::Pinned, bytes as u64);
+        Ok(Self { block, len, copied, is_shared: gpu.sharing > 1, _counted: counted, elements: PhantomData })
     }
 
     /// Returns the number of elements, at least 1.
     pub fn len(&self) -> usize {
-        self.slice.len()
+        self.len
     }
 
     /// Returns the size in bytes.
@@ -91,7 +96,14 @@ impl<T: CudaType> Pinned<T> {
     pub fn get(&self) -> Result<&[T], GpuError> {
         let doing = || "waiting for a copy from the GPU".to_owned();
         trace::host(Lane::Waits, "wait for a copy", 0, || wait(&self.copied, self.is_shared).doing(doing))?;
-        self.slice.as_slice().doing(doing)
+        // SAFETY: the block holds `len` initialised elements, and the last copy into them has ended.
+        Ok(unsafe { std::slice::from_raw_parts(self.block.address().cast(), self.len) })
+    }
+
+    /// Returns the memory as the target of a copy.
+    pub(super) fn target(&mut self) -> &mut [T] {
+        // SAFETY: the block holds `len` elements, and only the owner of the block uses it.
+        unsafe { std::slice::from_raw_parts_mut(self.block.address().cast(), self.len) }
     }
 
     /// Makes later kernels wait for the last copy into the memory, so that they may overwrite the source of the copy.

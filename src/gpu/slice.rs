@@ -272,7 +272,7 @@ impl<T: CudaType> Slice<T> {
         let doing = || format!("reading {} ({bytes} B)", self.what);
         copy.wait(after).doing(doing)?;
         let mut start = || -> Result<(), DriverError> {
-            let target = &mut into.slice.as_mut_slice()?[to..to + len];
+            let target = &mut into.target()[to..to + len];
             // SAFETY: both sides hold `len` elements; the memory is page-locked, and `Pinned` waits for the copy before it
             // shows or frees the memory. The caller guarantees that no kernel writes the range meanwhile; a kernel that does so
             // corrupts values, not memory.
