@@ -1,5 +1,5 @@
-//! Records the commit for the version that runs state. The library below the window is no part of it, so that a commit does not
-//! compile it again; `src/build.rs` embeds its kernels. Needs no git.
+//! Sets the commit that the program names in runs. The library below the window does not depend on it, so that a commit does not
+//! compile the library again; `src/build.rs` embeds the kernels. Needs no git.
 
 use std::{env, path::Path, process::Command};
 

@@ -1,5 +1,5 @@
-//! Events of a device, which are used again: the driver creates and destroys an event only when no other thread uses the device,
-//! which took half of the time of short trials.
+//! Events of a device, which are used again: to create or destroy an event, a thread waits for the other threads that call the
+//! driver.
 
 use cudarc::driver::{CudaEvent, CudaStream, DriverError, sys::CUevent_flags};
 use std::{

@@ -1,5 +1,4 @@
-//! Page-locked host memory, which is used again. The driver locks and unlocks pages one call at a time, with a delay for all threads,
-//! which took half of the time of a short series of trials.
+//! Page-locked host memory, which is used again: while the driver locks or unlocks pages, the other threads that call it wait.
 
 use super::{Gpu, GpuError, error::Doing as _};
 use cudarc::driver::PinnedHostSlice;

@@ -175,7 +175,7 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
             let own = match on {
                 Device::Cpu { threads } => Device::Cpu { threads: (threads / trials.len()).max(1) },
                 Device::Cuda(_) if trials.len() > 1 => on.with_own_streams(at_once)?,
-                Device::Cuda(_) => on.clone(), // the caller may have shared it already
+                Device::Cuda(_) => on.clone(), // alone, or shared by the caller
             };
             self.start_trial(&self.changed(changes)?, *seed, &own, progress)
         };
