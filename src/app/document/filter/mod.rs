@@ -27,6 +27,12 @@ pub struct FilterMask {
 }
 
 impl FilterMask {
+    #[cfg(test)]
+    pub(crate) fn of(set: &'static str, mask: Vec<bool>) -> FilterMask {
+        let n = mask.iter().filter(|shows| **shows).count() as u32;
+        FilterMask { set, mask: Some(Arc::new(mask)), n, generation: 1 }
+    }
+
     /// Returns one flag per element of a set; `None` if all elements are shown.
     pub fn mask(&self, set: &str) -> Option<&[bool]> {
         self.mask.as_ref().filter(|_| self.set == set).map(|m| m.as_slice())
@@ -42,9 +48,9 @@ impl FilterMask {
         self.mask(set).is_none_or(|m| m.get(element as usize).copied().unwrap_or(true))
     }
 
-    /// Returns the number of hidden elements of a set.
+    /// Returns the number of hidden elements of a set, at most its length: after a rebuild the mask can be that of a larger set.
     pub fn n_hidden(&self, set: &ElementSet) -> u32 {
-        self.mask(set.name).map_or(0, |_| set.len - self.n)
+        self.mask(set.name).map_or(0, |mask| (mask.len() as u32 - self.n).min(set.len))
     }
 }
 

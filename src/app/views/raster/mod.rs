@@ -158,9 +158,10 @@ impl Raster {
 
     /// Returns the part of the caption about rows.
     fn rows_text(&self, n_active: u32) -> String {
-        let hidden = self.set.as_ref().map_or(0, |set| self.arrange.shown.n_hidden(set));
+        // Counted from the set: rows of a large set arrive later than its filter.
+        let (n, hidden) = self.set.as_ref().map_or((0, 0), |set| (set.len, self.arrange.shown.n_hidden(set)));
         let number = |n: u32| kit::thousands(u64::from(n));
-        let all = number(self.rows.n_elements() - hidden) + if hidden > 0 { " shown" } else { "" };
+        let all = number(n - hidden) + if hidden > 0 { " shown" } else { "" };
         let (len, shown) = (self.rows.len(), self.rows.n_shown);
         let in_view = (self.window.r1.ceil() - self.window.r0.floor()).min(f64::from(len)) as u32;
         let is_partial = in_view < len;
@@ -397,5 +398,25 @@ impl View for Raster {
             return;
         }
         self.view_ui(ui, canvas, ctx);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::document::filter::FilterMask;
+
+    /// The rows of a large set arrive from the pool, later than the filter.
+    #[test]
+    fn the_caption_counts_shown_elements_before_rows_arrive() {
+        let set = Arc::new(ElementSet { name: "cells", len: 100, ..ElementSet::default() });
+        let mut raster = Raster { set: Some(set.clone()), ..Raster::default() };
+        let caption = |raster: &Raster| raster.rows_text(0);
+        assert_eq!(caption(&raster), "rows 0 active of 100");
+        raster.arrange.shown = FilterMask::of("cells", (0..100).map(|e| e % 4 == 0).collect());
+        assert_eq!(caption(&raster), "rows 0 active of 25 shown");
+        // A rebuild made the set smaller; its filter is not evaluated yet.
+        raster.set = Some(Arc::new(ElementSet { len: 40, ..ElementSet::clone(&set) }));
+        assert_eq!(caption(&raster), "rows 0 active of 0 shown");
     }
 }
