@@ -68,10 +68,9 @@ impl Files {
     /// `folder`.
     fn tables(&self, stale: &[String], folder: &Path) -> String {
         let mut out = String::from("/// Every embedded PTX build.\npub const PREBUILT: &[Prebuilt] = &[\n");
-        for (stem, builds) in self.builds_by_module() {
-            // Builds of one module differ little, so that together they compress to half the size.
-            let (bundle, ranges) = pack(builds.iter().map(|(_, path)| path.as_path()), &folder.join(stem));
-            for ((target, _), (start, len)) in builds.iter().zip(ranges) {
+        for (family, builds) in self.builds_by_family() {
+            let (bundle, ranges) = pack(builds.iter().map(|build| build.2.as_path()), &folder.join(family));
+            for ((stem, target, _), (start, len)) in builds.iter().zip(ranges) {
                 let _ = writeln!(
                     out,
                     "    Prebuilt {{ stem: {stem:?}, target: {target}, bundle: {bundle}, start: {start}, len: {len} }},"
@@ -91,15 +90,16 @@ impl Files {
         out
     }
 
-    /// Target, as Rust code, and path of every build, by stem.
-    fn builds_by_module(&self) -> BTreeMap<&str, Vec<(String, &PathBuf)>> {
-        let mut modules: BTreeMap<&str, Vec<(String, &PathBuf)>> = BTreeMap::new();
+    /// Stem, target as Rust code and path of every build, by the part of the stem before `_`: builds of one module, and of its
+    /// variants for other types, differ little, so that together they compress to a fraction of the size.
+    fn builds_by_family(&self) -> BTreeMap<&str, Vec<(&str, String, &PathBuf)>> {
+        let mut families: BTreeMap<&str, Vec<(&str, String, &PathBuf)>> = BTreeMap::new();
         for (name, path) in &self.translations {
             let (stem, capability, is_specific) = translation(name).expect("sorted by it");
             let target = format!("Target {{ capability: {capability}, is_specific: {is_specific} }}");
-            modules.entry(stem).or_default().push((target, path));
+            families.entry(stem.split('_').next().unwrap_or(stem)).or_default().push((stem, target, path));
         }
-        modules
+        families
     }
 }
 

@@ -1,6 +1,7 @@
 //! Selects the PTX of a module: embedded, or compiled at run time during kernel development.
 
 use super::{Gpu, GpuError, ModuleSpec, OpenError, Target, compiling, error::bytes, nvrtc::Nvrtc};
+use crate::num::bundle::Bundle;
 use cudarc::{
     driver::{CudaFunction, CudaModule},
     nvrtc::Ptx,
@@ -12,23 +13,6 @@ use std::{
     time::Instant,
 };
 
-/// Texts, one after another, that the build script compressed.
-#[derive(Clone, Copy, Debug)]
-pub struct Bundle {
-    /// The texts as a zstd frame.
-    pub packed: &'static [u8],
-    /// Length of the uncompressed texts, bytes.
-    pub len: usize,
-}
-
-impl Bundle {
-    /// Decompresses the texts.
-    pub fn text(&self) -> String {
-        let bytes = zstd::bulk::decompress(self.packed, self.len).expect("the build script compressed it");
-        String::from_utf8(bytes).expect("PTX and sources are UTF-8")
-    }
-}
-
 /// Embedded PTX of a module for one target.
 #[derive(Clone, Copy, Debug)]
 pub struct Prebuilt {
@@ -36,7 +20,7 @@ pub struct Prebuilt {
     pub stem: &'static str,
     /// Target for which the PTX was compiled.
     pub target: Target,
-    /// PTX of the module for all targets.
+    /// PTX of the module and its variants for all targets.
     pub bundle: Bundle,
     /// First byte of this PTX in the texts of `bundle`.
     pub start: usize,

@@ -1,5 +1,7 @@
-//! Arithmetic that gives equal results on both backends: addressed random draws, exact functions, order-free sums.
+//! Arithmetic that gives equal results on both backends: addressed random draws, exact functions, order-free sums. Also the
+//! compressed files in the program, which both the device and the window unpack.
 
+pub mod bundle;
 pub mod circular;
 pub mod digits;
 pub mod elements;

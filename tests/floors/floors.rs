@@ -60,7 +60,8 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("safetensors", &["data"]),
     ("tokenizers", &["data"]),
     ("flate2", &["data"]),
-    ("zstd", &["gpu", "export"]),
+    // What build scripts compressed is unpacked in one place.
+    ("zstd", &["num", "export"]),
     ("hdf5_pure", &["data"]),
     ("csv", &["data", "project", "export", "experiment", "cli"]),
     // Dialogs and exports run on threads of the app.
