@@ -2,8 +2,12 @@
 //! contains their licences.
 
 use super::icons;
+use crate::num::bundle::Bundle;
 use egui::{FontData, FontDefinitions, FontFamily};
-use std::sync::Arc;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 /// Font family of group headings and titles.
 pub const SEMIBOLD: &str = "semibold";
@@ -13,30 +17,41 @@ pub const MONO_MEDIUM: &str = "mono-medium";
 /// Font family of changing numbers.
 pub const MONO: &str = "mono";
 
-/// Installs the fonts. egui's fonts remain as fallback for symbols.
+include!(concat!(env!("OUT_DIR"), "/fonts.rs"));
+
+/// Contents of the font files that the build script compressed, by name.
+static FONTS: LazyLock<BTreeMap<&str, Arc<FontData>>> = LazyLock::new(|| {
+    let mut rest = BUNDLE.bytes();
+    let font = |(name, len): (&'static str, usize)| {
+        let after = rest.split_off(len);
+        (name, Arc::new(FontData::from_owned(std::mem::replace(&mut rest, after))))
+    };
+    FILES.into_iter().map(font).collect()
+});
+
+/// Installs the fonts.
 pub fn install(ctx: &egui::Context) {
     install_with(ctx, "inter");
 }
 
 /// Installs the fonts with another font for body text.
 pub fn install_with(ctx: &egui::Context, text: &str) {
-    let mut fonts = FontDefinitions::default();
+    let mut fonts = FontDefinitions::empty();
     let files = [
-        ("inter", FontData::from_static(include_bytes!("../../../assets/fonts/Inter-Medium.otf"))),
-        ("inter-semibold", FontData::from_static(include_bytes!("../../../assets/fonts/Inter-SemiBold.otf"))),
-        (MONO, FontData::from_static(include_bytes!("../../../assets/fonts/JetBrainsMono-Regular.ttf"))),
-        ("mono-medium", FontData::from_static(include_bytes!("../../../assets/fonts/JetBrainsMono-Medium.ttf"))),
-        (icons::FAMILY, FontData::from_static(include_bytes!("../../../assets/fonts/Phosphor.ttf"))),
+        ("inter", "Inter-Medium.otf"),
+        ("inter-semibold", "Inter-SemiBold.otf"),
+        (MONO, "JetBrainsMono-Regular.ttf"),
+        ("mono-medium", "JetBrainsMono-Medium.ttf"),
+        (icons::FAMILY, "Phosphor.ttf"),
     ];
-    for (name, data) in files {
-        fonts.font_data.insert(name.to_owned(), Arc::new(data));
+    for (name, file) in files {
+        fonts.font_data.insert(name.to_owned(), FONTS[file].clone());
     }
-    let fallback: Vec<String> = fonts.families.get(&FontFamily::Proportional).cloned().unwrap_or_default();
-    let mut family = |family: FontFamily, first: &[&str]| {
-        let names = first.iter().map(|n| (*n).to_owned()).chain(fallback.iter().cloned()).collect();
-        fonts.families.insert(family, names);
+    let mut family = |family: FontFamily, names: &[&str]| {
+        fonts.families.insert(family, names.iter().map(|name| (*name).to_owned()).collect());
     };
-    family(FontFamily::Proportional, &[text, "inter"]);
+    let names = [text, "inter"];
+    family(FontFamily::Proportional, if text == "inter" { &names[1..] } else { &names });
     family(FontFamily::Monospace, &[MONO, "inter"]);
     family(FontFamily::Name(SEMIBOLD.into()), &["inter-semibold"]);
     family(FontFamily::Name(MONO_MEDIUM.into()), &["mono-medium", "inter-semibold"]);

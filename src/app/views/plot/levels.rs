@@ -198,7 +198,9 @@ mod tests {
             .collect();
         curves.add(&extents, |column| column, |y| y);
         let (font, tokens) = (FontId::monospace(10.0), Tokens::dark());
-        let mut output = egui::Context::default().run_ui(egui::RawInput::default(), |ui| {
+        let ctx = egui::Context::default();
+        crate::app::kit::fonts::install(&ctx);
+        let mut output = ctx.run_ui(egui::RawInput::default(), |ui| {
             let painter = ui.ctx().layer_painter(egui::LayerId::background());
             levels.paint_names(&painter, &at, &curves, (&font, &tokens));
         });
