@@ -7,9 +7,8 @@ use std::{
     process::Command,
 };
 
-/// Font files in `assets/fonts`.
-const FONTS: [&str; 5] =
-    ["Inter-Medium.otf", "Inter-SemiBold.otf", "JetBrainsMono-Regular.ttf", "JetBrainsMono-Medium.ttf", "Phosphor.ttf"];
+#[path = "src/pack.rs"]
+mod pack;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -19,25 +18,20 @@ fn main() {
     fs::write(out.join("fonts.rs"), fonts(&root.join("assets/fonts"), &out)).expect("OUT_DIR is writable");
 }
 
-/// Compresses the fonts, one after another, into a file in `out`. Returns Rust code with their names, lengths and bytes.
+/// Compresses the fonts in a folder into a file in `out`. Returns Rust code with their names, places and bytes.
 fn fonts(folder: &Path, out: &Path) -> String {
-    let (mut all, mut lengths) = (vec![], vec![]);
-    for name in FONTS {
-        let path = folder.join(name);
-        println!("cargo::rerun-if-changed={}", path.display());
-        let font = fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        lengths.push((name, font.len()));
-        all.extend(font);
-    }
-    // The highest level takes a second: only for builds that are kept.
-    let level = if env::var("PROFILE").is_ok_and(|profile| profile == "release") { 19 } else { 3 };
-    let to = out.join("fonts.zstd");
-    fs::write(&to, zstd::bulk::compress(&all, level).expect("memory")).expect("OUT_DIR is writable");
-    let bundle = format!("Bundle {{ packed: include_bytes!({to:?}), len: {} }}", all.len());
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let is_font = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "otf" || extension == "ttf");
+    let files = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let mut paths: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).filter(is_font).collect();
+    paths.sort();
+    let (bundle, ranges) = pack::pack(paths.iter().map(PathBuf::as_path), &out.join("fonts"));
+    let names = paths.iter().filter_map(|path| path.file_name()?.to_str());
+    let places: Vec<(&str, usize, usize)> = names.zip(ranges).map(|(name, (start, len))| (name, start, len)).collect();
     format!(
-        "/// Name of the file and length, bytes, of each font.\nconst FILES: [(&str, usize); {}] = {lengths:?};\n\
-         /// The fonts.\nconst BUNDLE: Bundle = {bundle};\n",
-        FONTS.len()
+        "/// Name of the file, first byte in `BUNDLE` and length, bytes, of each font.\n\
+         const FILES: &[(&str, usize, usize)] = &{places:?};\n\
+         /// The fonts.\nconst BUNDLE: Bundle = {bundle};\n"
     )
 }
 

@@ -8,8 +8,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+#[path = "pack.rs"]
+mod pack;
 #[path = "gpu/stale.rs"]
 mod stale;
+
+use pack::pack;
 
 fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("..");
@@ -101,23 +105,6 @@ impl Files {
         }
         families
     }
-}
-
-/// Compresses files, one after another, into one. Returns the Rust code of the bundle, and the first byte and the length of
-/// each text in it.
-fn pack<'a>(paths: impl Iterator<Item = &'a Path>, to: &Path) -> (String, Vec<(usize, usize)>) {
-    let (mut all, mut ranges) = (Vec::new(), Vec::new());
-    for path in paths {
-        let text = fs::read(path).expect("the file was listed");
-        ranges.push((all.len(), text.len()));
-        all.extend(text);
-    }
-    // The highest level takes 20 s for all modules: only for builds that are kept.
-    let level = if env::var("PROFILE").is_ok_and(|profile| profile == "release") { 19 } else { 3 };
-    let packed = zstd::bulk::compress(&all, level).expect("memory");
-    let to = to.with_extension("zstd");
-    fs::write(&to, packed).expect("OUT_DIR is writable");
-    (format!("Bundle {{ packed: include_bytes!({to:?}), len: {} }}", all.len()), ranges)
 }
 
 /// Lists all files except hidden ones, which belong to editors.

@@ -80,6 +80,9 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("ctrlc", &["cli", "main"]),
 ];
 
+/// Files below `src` that are no part of the program.
+const BUILD_SCRIPTS: &[&str] = &["build.rs", "pack.rs"];
+
 /// Folder, words it leaves to others, the parts of it that are excused, and why.
 const ABSENT: &[(&str, &[&str], &[&str], &str)] = &[
     // A CPU backend is given a number of threads; they end before the call that started them.
@@ -133,7 +136,7 @@ fn sources() -> Vec<Source> {
         Source { path: inside, module, code: code_only(&text) }
     };
     // The build script is no module.
-    files(&src, &["rs"]).into_iter().map(read).filter(|source| source.path != "build.rs").collect()
+    files(&src, &["rs"]).into_iter().map(read).filter(|source| !BUILD_SCRIPTS.contains(&source.path.as_str())).collect()
 }
 
 /// Blanks comments, string contents and everything behind `#[cfg(test)] mod`, keeping line numbers.

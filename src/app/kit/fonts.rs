@@ -21,12 +21,9 @@ include!(concat!(env!("OUT_DIR"), "/fonts.rs"));
 
 /// Contents of the font files that the build script compressed, by name.
 static FONTS: LazyLock<BTreeMap<&str, Arc<FontData>>> = LazyLock::new(|| {
-    let mut rest = BUNDLE.bytes();
-    let font = |(name, len): (&'static str, usize)| {
-        let after = rest.split_off(len);
-        (name, Arc::new(FontData::from_owned(std::mem::replace(&mut rest, after))))
-    };
-    FILES.into_iter().map(font).collect()
+    let all = BUNDLE.bytes();
+    let font = |(name, start, len)| (name, Arc::new(FontData::from_owned(all[start..start + len].to_vec())));
+    FILES.iter().copied().map(font).collect()
 });
 
 /// Installs the fonts.
